@@ -1,0 +1,37 @@
+// Bundles each program of the project into one file under dist/, so that a process starts in tens of milliseconds:
+// @kubernetes/client-node alone takes 0.5-1.1 s to load unbundled and 0.2 s bundled.
+import { existsSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Program name in dist/ -> its entry point. */
+const programs = {
+  agent: 'agent/main.ts',
+  lab: 'lab/main.ts',
+  holder: 'lab/backends/netns/holder.ts',
+  station: 'lab/station/main.ts',
+  apiserver: 'lab/cluster/main.ts',
+};
+
+const entryPoints = Object.fromEntries(Object.entries(programs).filter(([, entry]) => existsSync(join(root, entry))));
+
+await build({
+  absWorkingDir: root,
+  entryPoints,
+  outdir: 'dist',
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  sourcemap: 'linked',
+  logLevel: 'warning',
+  // Some dependencies are CommonJS and call require() for Node's own modules.
+  banner: {
+    js: "#!/usr/bin/env node\nimport { createRequire as kuportCreateRequire } from 'node:module';\nconst require = kuportCreateRequire(import.meta.url);",
+  },
+});
+await Promise.all(Object.keys(entryPoints).map((name) => chmod(join(root, 'dist', `${name}.js`), 0o755)));
