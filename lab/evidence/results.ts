@@ -61,6 +61,8 @@ export interface CounterRow {
   place: string;
   /** The rule's comment, else its text; an element's key and comment; for a link what is counted, e.g. `tx errors`. */
   subject: string;
+  /** The rule as nft prints it, where the subject is its comment. */
+  text?: string;
   before: Count;
   after: Count;
 }
