@@ -17,7 +17,7 @@ export interface TopologyLayout {
   width: number;
   height: number;
   bands: (Area & { kind: 'internet' | 'mesh'; label: string; vertical: boolean })[];
-  cards: (Area & { title: string })[];
+  cards: (Area & { title: string; titleAt: 'top' | 'bottom' })[];
   boxes: (Area & { kind: 'node' | 'control' | 'client' | 'router'; lines: TextLine[] })[];
   wires: { kind: 'internet' | 'lan' | 'mesh'; path: string }[];
 }
@@ -37,9 +37,10 @@ const heightOf = (contents: Pick<Contents, 'lines'>): number => FIRST_LINE + LIN
 /** Clients above the internet, sites with nodes below it, the mesh under them all. At least 1080 wide, more for many sites. */
 export function wideLayout(topology: TopologyPicture): TopologyLayout {
   const groups = groupsOf(topology);
-  const upper = groups.filter((group) => group.members.every((member) => member.kind === 'client'));
-  const lower = groups.filter((group) => !upper.includes(group));
-  const rowWidth = (row: readonly Group[]): number => row.reduce((sum, group) => sum + groupWidth(group) + 20, 20);
+  const hasOnlyClients = (group: Group): boolean => group.members.every((member) => member.kind === 'client');
+  const upper = alignedRow(groups.filter(hasOnlyClients));
+  const lower = alignedRow(groups.filter((group) => !hasOnlyClients(group)));
+  const rowWidth = (row: readonly RowGroup[]): number => row.reduce((sum, group) => sum + groupWidth(group) + 20, 20);
   const width = Math.max(1080, rowWidth(upper), rowWidth(lower));
   const layout: TopologyLayout = { width, height: 0, bands: [], cards: [], boxes: [], wires: [] };
 
@@ -68,7 +69,7 @@ export function wideLayout(topology: TopologyPicture): TopologyLayout {
     placeGroup(layout, group, x, top, { internetAt: internetTop, above: true });
   }
   for (const { group, x } of spread(lower, width)) {
-    placeGroup(layout, group, x, lowerTop, {
+    placeGroup(layout, group, x, lowerTop + lowerHeight - groupHeight(group), {
       internetAt: internetTop + 40,
       above: false,
       ...(topology.mesh ? { meshAt: meshTop } : {}),
@@ -117,6 +118,7 @@ export function narrowLayout(topology: TopologyPicture): TopologyLayout {
         width: inner,
         height: top + CARD_TITLE - GAP - cardTop + 2,
         title: group.title,
+        titleAt: 'bottom',
       });
       top += CARD_TITLE - GAP + 2;
     } else top -= GAP;
@@ -136,6 +138,10 @@ interface Group {
   title: string | null;
   router: Contents | null;
   members: Contents[];
+}
+
+interface RowGroup extends Group {
+  memberHeight: number;
 }
 
 function groupsOf(topology: TopologyPicture): Group[] {
@@ -194,13 +200,18 @@ function groupWidth(group: Group): number {
   return group.title ? members + 2 * PAD : members;
 }
 
-function groupHeight(group: Group): number {
-  const tallest = Math.max(...group.members.map(heightOf));
-  if (!group.title) return tallest;
-  return (group.router ? heightOf(group.router) + 24 : 22) + tallest + CARD_TITLE;
+/** Boxes of one row are equally tall, so that their first lines make a line. */
+function alignedRow(groups: readonly Group[]): RowGroup[] {
+  const memberHeight = Math.max(0, ...groups.flatMap((group) => group.members.map(heightOf)));
+  return groups.map((group) => ({ ...group, memberHeight }));
 }
 
-function spread(groups: readonly Group[], width: number): { group: Group; x: number }[] {
+function groupHeight(group: RowGroup): number {
+  if (!group.title) return group.memberHeight;
+  return (group.router ? heightOf(group.router) + 24 : 22) + group.memberHeight + CARD_TITLE;
+}
+
+function spread(groups: readonly RowGroup[], width: number): { group: RowGroup; x: number }[] {
   const used = groups.reduce((sum, group) => sum + groupWidth(group), 0);
   const gap = (width - used) / (groups.length + 1);
   let x = gap;
@@ -214,24 +225,23 @@ function spread(groups: readonly Group[], width: number): { group: Group; x: num
 /** In the upper row a group's router stands below it, toward the internet; in the lower row above it. */
 function placeGroup(
   layout: TopologyLayout,
-  group: Group,
+  group: RowGroup,
   x: number,
   top: number,
   at: { internetAt: number; above: boolean; meshAt?: number },
 ): void {
   const height = groupHeight(group);
   const width = groupWidth(group);
-  const tallest = Math.max(...group.members.map(heightOf));
   const routerHeight = group.router ? heightOf(group.router) : 0;
   const centre = x + width / 2;
   const membersTop =
-    !group.title || at.above ? top + (group.title ? CARD_TITLE : 0) : top + height - CARD_TITLE - tallest;
-  const routerTop = at.above ? membersTop + tallest + 24 : top;
+    !group.title || at.above ? top + (group.title ? CARD_TITLE : 0) : top + height - CARD_TITLE - group.memberHeight;
+  const routerTop = at.above ? membersTop + group.memberHeight + 24 : top;
 
   if (group.title) {
     const half = routerHeight / 2;
     const card = at.above ? { y: top, height: height - half } : { y: top + half, height: height - half };
-    layout.cards.push({ x, width, ...card, title: group.title });
+    layout.cards.push({ x, width, ...card, title: group.title, titleAt: at.above ? 'top' : 'bottom' });
   }
   if (group.router) {
     layout.boxes.push({ ...group.router, x: centre - BOX / 2, y: routerTop, width: BOX, height: routerHeight });
@@ -240,16 +250,16 @@ function placeGroup(
   }
   let left = group.title ? x + PAD : x;
   for (const member of group.members) {
-    const box: Box = { ...member, x: left, y: membersTop, width: BOX, height: tallest };
+    const box: Box = { ...member, x: left, y: membersTop, width: BOX, height: group.memberHeight };
     const middle = left + BOX / 2;
-    const facing = at.above ? membersTop + tallest : membersTop;
+    const facing = at.above ? membersTop + group.memberHeight : membersTop;
     if (group.router) {
       const turn = at.above ? routerTop - 12 : membersTop - 12;
       const routerEdge = at.above ? routerTop : routerTop + routerHeight;
       layout.wires.push({ kind: 'lan', path: `M${centre} ${routerEdge}V${turn}H${middle}V${facing}` });
     } else layout.wires.push({ kind: 'internet', path: `M${middle} ${facing}V${at.internetAt}` });
     if (at.meshAt !== undefined && hasMesh(member)) {
-      layout.wires.push({ kind: 'mesh', path: `M${middle} ${membersTop + tallest}V${at.meshAt}` });
+      layout.wires.push({ kind: 'mesh', path: `M${middle} ${membersTop + group.memberHeight}V${at.meshAt}` });
     }
     layout.boxes.push(box);
     left += BOX + GAP;

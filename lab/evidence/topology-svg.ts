@@ -22,6 +22,7 @@ export function topologySvg(topology: TopologyPicture, options: TopologySvgOptio
 <style>${new Markup(STYLE)}</style>
 ${layout.cards.map(card)}
 ${layout.wires.map((wire) => markup`<path class="wire ${wire.kind}" d="${wire.path}"/>\n`)}
+${layout.cards.map(cardTitle)}
 ${layout.bands.map(band)}
 ${layout.boxes.map(box)}
 </svg>`);
@@ -46,13 +47,15 @@ export function describeTopology(topology: TopologyPicture): string {
   return [...(clients ? [`On the internet: ${clients}.`] : []), ...sentences].join(' ');
 }
 
-function card({ x, y, width, height, title }: TopologyLayout['cards'][number]): Markup {
-  return markup`<rect class="site" x="${x}" y="${y}" width="${width}" height="${height}" rx="10"/>
-<text class="quiet" x="${x + width / 2}" y="${titleBaseline(y, height)}" text-anchor="middle">${title}</text>
-`;
+function card({ x, y, width, height }: TopologyLayout['cards'][number]): Markup {
+  return markup`<rect class="site" x="${x}" y="${y}" width="${width}" height="${height}" rx="10"/>\n`;
 }
 
-const titleBaseline = (y: number, height: number): number => y + height - 11;
+/** After the wires, with a halo, so that a wire passes behind its letters. */
+function cardTitle({ x, y, width, height, title, titleAt }: TopologyLayout['cards'][number]): Markup {
+  const baseline = titleAt === 'top' ? y + 20 : y + height - 11;
+  return markup`<text class="site-name" x="${x + width / 2}" y="${baseline}" text-anchor="middle">${title}</text>\n`;
+}
 
 function band({ x, y, width, height, kind, label, vertical }: TopologyLayout['bands'][number]): Markup {
   const [cx, cy] = [x + width / 2, y + height / 2];
@@ -70,7 +73,7 @@ function box({ x, y, width, height, kind, lines }: TopologyLayout['boxes'][numbe
   const characters = Math.floor((width - 24) / 7.3);
   const texts = lines.map(
     (line, index) =>
-      markup`<text class="${line.tone}" x="${x + 14}" y="${y + 25 + index * 17 + (index > 0 ? 3 : 0)}">${fit(line, characters)}</text>\n`,
+      markup`<text class="${line.tone}" x="${x + 14}" y="${y + 25 + index * 17 + (index > 0 ? 3 : 0)}">${shortened(line, characters)}</text>\n`,
   );
   return markup`<g class="box ${kind}"><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="${kind === 'client' ? 14 : 7}"/>
 ${texts}</g>
@@ -78,7 +81,7 @@ ${texts}</g>
 }
 
 /** Shortens the word before an address rather than the address. */
-function fit({ text, tone }: TextLine, characters: number): string {
+function shortened({ text, tone }: TextLine, characters: number): string {
   const room = tone === 'name' ? characters - 2 : characters;
   if (text.length <= room) return text;
   const words = text.split(' ');
@@ -89,11 +92,12 @@ function fit({ text, tone }: TextLine, characters: number): string {
 const STYLE = `${paletteStyle('.topology')}
 .topology{font:12px/1.4 ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;max-width:100%;height:auto}
 .topology text{fill:var(--ink)}
-.topology .name,.topology .band text,.topology .site+text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif}
+.topology .name,.topology .band text,.topology .site-name{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif}
 .topology .name{font-size:14px;font-weight:600}
 .topology text.quiet{fill:var(--quiet)}
 .topology text.mesh,.topology .band.mesh text{fill:var(--mesh)}
 .topology .band.internet text{fill:var(--accent)}
+.topology .site-name{fill:var(--quiet);stroke:var(--inset);stroke-width:5px;paint-order:stroke;stroke-linejoin:round}
 .topology .site{fill:var(--inset);stroke:var(--line)}
 .topology .box rect{fill:var(--surface);stroke:var(--line)}
 .topology .node rect{stroke:var(--quiet)}

@@ -1,0 +1,137 @@
+/** One scenario in the report: a line to read, and below it everything that was measured. */
+import { formatDuration } from '../terminal/duration.ts';
+import { hasMoved } from './counters.ts';
+import { type Markup, markup } from './markup.ts';
+import type { Check, Count, CounterRow, CounterTable, Exchange, Run, ScenarioResult, Verdict } from './results.ts';
+import { acceptingNodeOf, answeredAsDialled, groupExchanges, sequenceSvg } from './sequence-svg.ts';
+
+const SIGNS: Record<Verdict, string> = { passed: '✓', failed: '✗', error: '!', skipped: '–' };
+
+/** The verdict as sign, word and colour: never as colour alone. */
+export function verdictMark(verdict: Verdict): Markup {
+  return markup`<span class="verdict ${verdict}"><span class="sign" aria-hidden="true">${SIGNS[verdict]}</span>${verdict}</span>`;
+}
+
+/** The id of a scenario's section, for links within the page. */
+export function anchorOf(scenario: Pick<ScenarioResult, 'name'>): string {
+  return `scenario-${scenario.name.replaceAll(/[^\w-]+/g, '-')}`;
+}
+
+/** Opened from the start where something went wrong: that is what the page is opened for. */
+export function scenarioSection(scenario: ScenarioResult, run: Run): Markup {
+  const wentWrong = scenario.verdict === 'failed' || scenario.verdict === 'error';
+  return markup`<details class="scenario" id="${anchorOf(scenario)}"${wentWrong && markup` open`}>
+<summary>${verdictMark(scenario.verdict)}<span class="what"><span class="name">${scenario.name}</span><span class="sentence">${scenario.sentence}</span></span><span class="time">${formatDuration(scenario.milliseconds)}</span></summary>
+<div class="body">
+${scenario.verdict !== 'passed' && failurePart(scenario)}
+${scenario.checks.length > 0 && checksPart(scenario.checks)}
+${scenario.exchanges.length > 0 && exchangesPart(scenario.exchanges, run)}
+${scenario.counters.some((table) => table.rows.length > 0) && countersPart(scenario.counters)}
+</div>
+</details>
+`;
+}
+
+function failurePart(scenario: ScenarioResult): Markup {
+  const { reason, diagnosis, evidenceFolder, failure } = scenario;
+  const stack = failure?.stack ?? (failure?.message === reason ? undefined : failure?.message);
+  return markup`<section class="failure ${scenario.verdict}">
+<p class="reason">${reason ?? failure?.message ?? 'no reason was recorded'}</p>
+${diagnosis && markup`<p class="diagnosis"><strong>Most likely:</strong> ${diagnosis}</p>`}
+${evidenceFolder && evidenceLink(evidenceFolder)}
+${stack && markup`<details class="more"><summary>Stack</summary><pre tabindex="0">${stack}</pre></details>`}
+</section>`;
+}
+
+/** A link to the evidence, relative to the page; each part of the path is encoded. */
+export function evidenceLink(folder: string): Markup {
+  const href = folder.split('/').map(encodeURIComponent).join('/');
+  return markup`<p><a href="./${href}/index.txt">Evidence from every host</a> <span class="quiet">rulesets, routes, conntrack, captures, logs in <code>${folder}</code></span></p>`;
+}
+
+function checksPart(checks: readonly Check[]): Markup {
+  return markup`<section><h4>Checks</h4>
+<ul class="checks">
+${checks.map(
+  (
+    check,
+  ) => markup`<li class="${check.ok ? 'passed' : 'failed'}"><span class="sign" aria-hidden="true">${check.ok ? SIGNS.passed : SIGNS.failed}</span><div><p class="title"><span class="visually-hidden">${check.ok ? 'Holds: ' : 'Does not hold: '}</span>${check.title}${check.kind !== 'assertion' && markup` <span class="kind">${check.kind}</span>`}</p>
+${
+  check.ok && check.expected === check.seen
+    ? markup`<p class="values"><span>seen</span> <code>${check.seen}</code></p>`
+    : markup`<p class="values"><span>expected</span> <code>${check.expected}</code></p><p class="values"><span>seen</span> <code class="seen">${check.seen}</code></p>`
+}</div></li>
+`,
+)}</ul></section>`;
+}
+
+function exchangesPart(exchanges: readonly Exchange[], run: Run): Markup {
+  const groups = groupExchanges(exchanges);
+  return markup`<section><h4>Exchanges</h4>
+<div class="figures">
+${groups.map((group) => figure(group, run))}</div>
+<details class="more"><summary>${exchanges.length === 1 ? 'The exchange' : `All ${exchanges.length} exchanges`} as a table</summary>
+<div class="scroll" tabindex="0" role="region" aria-label="Exchanges"><table>
+<thead><tr><th>Client</th><th></th><th>Source</th><th>Dialled</th><th>Accepted by</th><th>Pod saw</th><th>Pod</th><th>Answer from</th><th class="number">Round trip</th></tr></thead>
+<tbody>
+${exchanges.map((exchange) => exchangeRow(exchange, run))}</tbody></table></div></details>
+</section>`;
+}
+
+function figure(group: readonly Exchange[], run: Run): Markup | null {
+  const [first] = group;
+  if (!first) return null;
+  const times = group.flatMap((exchange) => exchange.roundTripMs ?? []).sort((one, other) => one - other);
+  const [shortest, longest] = [times[0], times.at(-1)];
+  const range =
+    group.length > 1 && shortest !== undefined && longest !== undefined
+      ? `, ${formatDuration(shortest)} to ${formatDuration(longest)}`
+      : '';
+  return markup`<figure>${sequenceSvg(first, run.topology)}
+<figcaption>${first.note ?? `${first.client}, ${first.protocol}: ${outcomeWords(first)}`}${group.length > 1 && ` (${group.length} like this${range})`}</figcaption></figure>
+`;
+}
+
+function outcomeWords(exchange: Exchange): string {
+  if (exchange.outcome !== 'answered') return exchange.outcome;
+  return answeredAsDialled(exchange) ? 'answered' : 'answered from another address';
+}
+
+function exchangeRow(exchange: Exchange, run: Run): Markup {
+  const answer = exchange.answerFrom === null ? exchange.outcome : exchange.answerFrom;
+  const pod = exchange.pod === null ? '–' : `${exchange.pod} on ${exchange.node ?? 'an unknown node'}`;
+  return markup`<tr><td>${exchange.client}</td><td>${exchange.protocol}</td><td><code>${exchange.source}</code></td><td><code>${exchange.dialled}</code></td><td>${acceptingNodeOf(exchange, run.topology) ?? '–'}</td><td><code>${exchange.podSaw ?? '–'}</code></td><td>${pod}</td><td${!answeredAsDialled(exchange) && markup` class="wrong"`}><code>${answer}</code></td><td class="number">${exchange.roundTripMs === null ? '–' : formatDuration(exchange.roundTripMs)}</td></tr>
+`;
+}
+
+function countersPart(tables: readonly CounterTable[]): Markup {
+  return markup`<section><h4>Counters</h4>
+${tables
+  .filter((table) => table.rows.length > 0)
+  .map(
+    (
+      table,
+    ) => markup`<div class="scroll" tabindex="0" role="region" aria-label="Counters of ${table.host}"><table class="counters">
+<caption><strong>${table.host}</strong>${table.about && markup` <span class="quiet">${table.about}</span>`}</caption>
+<thead><tr><th>Counter</th><th class="number">Before</th><th class="number">After</th><th class="number">Moved by</th></tr></thead>
+<tbody>
+${table.rows.map(counterRow)}</tbody></table></div>
+`,
+  )}</section>`;
+}
+
+function counterRow(row: CounterRow): Markup {
+  const moved = row.after.packets - row.before.packets;
+  const sign = moved > 0 ? '+' : moved < 0 ? '−' : '';
+  return markup`<tr${hasMoved(row) && markup` class="moved"`}><td><span class="subject">${row.subject}</span><span class="place">${row.place}${row.text && markup` · <code>${row.text}</code>`}</span></td><td class="number">${countCell(row.before)}</td><td class="number">${countCell(row.after)}</td><td class="number delta">${sign}${grouped(Math.abs(moved))}</td></tr>
+`;
+}
+
+function countCell(count: Count): Markup {
+  return markup`${grouped(count.packets)}${count.bytes !== null && markup`<span class="bytes">${grouped(count.bytes)} bytes</span>`}`;
+}
+
+/** Thousands apart by a narrow no-break space. */
+function grouped(value: number): string {
+  return String(value).replaceAll(/\B(?=(\d{3})+$)/g, '\u202f');
+}

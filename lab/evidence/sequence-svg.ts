@@ -1,0 +1,150 @@
+/** One exchange as a sequence diagram: client, accepting node, pod's node, pod, with the addresses each of them saw. */
+import { formatDuration } from '../terminal/duration.ts';
+import { type Markup, markup } from './markup.ts';
+import type { Exchange } from './results.ts';
+import { nodeWithAddress, type TopologyPicture } from './topology-picture.ts';
+
+/** Narrow enough for a phone; a wide page shows several side by side. */
+const WIDTH = 340;
+const LEFT = 34;
+const HEAD = 40;
+
+interface Lane {
+  name: string;
+  role: string;
+}
+
+interface Message {
+  from: number;
+  to: number;
+  tone: 'request' | 'answer' | 'wrong' | 'lost';
+  labels: string[];
+  /** Lanes it passes through on its way. */
+  via?: number[];
+}
+
+/** Exchanges that differ only in ports chosen by the client and in time look the same: draw one, and say how many. */
+export function groupExchanges(exchanges: readonly Exchange[]): Exchange[][] {
+  const groups = new Map<string, Exchange[]>();
+  for (const exchange of exchanges) {
+    const { source, podSaw, roundTripMs, ...rest } = exchange;
+    const portKept = podSaw !== null && portOf(source) === portOf(podSaw);
+    const key = JSON.stringify([rest, hostOf(source), podSaw && hostOf(podSaw), portKept, roundTripMs === null]);
+    groups.set(key, [...(groups.get(key) ?? []), exchange]);
+  }
+  return [...groups.values()];
+}
+
+/** The node that took the packet in: as recorded, else whoever has the dialled address. */
+export function acceptingNodeOf(exchange: Exchange, topology: TopologyPicture): string | undefined {
+  return exchange.acceptingNode ?? nodeWithAddress(topology, hostOf(exchange.dialled))?.name;
+}
+
+/** True where an answer came, and came from the address and port that were dialled. */
+export function answeredAsDialled(exchange: Exchange): boolean {
+  return exchange.answerFrom === exchange.dialled;
+}
+
+/** The diagram; hidden from screen readers, since the table of exchanges beside it says the same in words. */
+export function sequenceSvg(exchange: Exchange, topology: TopologyPicture): Markup {
+  const lanes = lanesOf(exchange, topology);
+  const messages = messagesOf(exchange, lanes);
+  const spacing = (WIDTH - 2 * LEFT) / Math.max(1, lanes.length - 1);
+  const laneX = (lane: number): number => LEFT + lane * spacing;
+
+  let y = HEAD + 6;
+  const drawn = messages.map((message) => {
+    y += 8 + message.labels.length * 15;
+    const row = drawMessage(message, laneX, y);
+    y += 10;
+    return row;
+  });
+  const height = y + 6;
+  return markup`<svg class="sequence" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" aria-hidden="true">
+${lanes.map((lane, index) => drawLane(lane, laneX(index), height))}
+${drawn}
+</svg>`;
+}
+
+function lanesOf(exchange: Exchange, topology: TopologyPicture): Lane[] {
+  const accepting = acceptingNodeOf(exchange, topology) ?? hostOf(exchange.dialled);
+  const lanes: Lane[] = [
+    { name: exchange.client, role: 'client' },
+    { name: accepting, role: 'accepts' },
+  ];
+  if (exchange.node !== null && exchange.node !== accepting) lanes.push({ name: exchange.node, role: "pod's node" });
+  lanes.push({ name: exchange.pod ?? 'pod', role: 'pod' });
+  return lanes;
+}
+
+function messagesOf(exchange: Exchange, lanes: readonly Lane[]): Message[] {
+  const pod = lanes.length - 1;
+  const reached = exchange.podSaw !== null;
+  const messages: Message[] = [
+    {
+      from: 0,
+      to: 1,
+      tone: 'request',
+      labels: [`${exchange.protocol} from ${exchange.source}`, `to ${exchange.dialled}`],
+    },
+  ];
+  if (reached) {
+    if (pod > 2) messages.push({ from: 1, to: 2, tone: 'request', labels: [] });
+    messages.push({ from: pod - 1, to: pod, tone: 'request', labels: [`pod saw ${exchange.podSaw}`] });
+  }
+  if (exchange.answerFrom === null) {
+    const words = exchange.outcome === 'timeout' ? 'no answer' : exchange.outcome;
+    if (exchange.outcome === 'timeout' && !reached) {
+      messages.push({ from: 1, to: pod, tone: 'lost', labels: ['nothing is known to have reached the pod'] });
+    }
+    messages.push({ from: reached ? pod : 1, to: 0, tone: 'lost', labels: [words] });
+    return messages;
+  }
+  const time = exchange.roundTripMs === null ? '' : ` · ${formatDuration(exchange.roundTripMs)}`;
+  const from = `answer from ${exchange.answerFrom}${time}`;
+  messages.push(
+    answeredAsDialled(exchange)
+      ? { from: pod, to: 0, tone: 'answer', labels: [from], via: lanes.map((_, lane) => lane).slice(1, -1) }
+      : { from: pod, to: 0, tone: 'wrong', labels: [from, 'not the address that was dialled'] },
+  );
+  return messages;
+}
+
+function drawLane({ name, role }: Lane, x: number, height: number): Markup {
+  const shown = name.length > 13 ? `${name.slice(0, 12)}…` : name;
+  // The outer lanes' names are wider than the margin: they keep inside the drawing.
+  const half = shown.length * 3.4;
+  const textX = Math.min(Math.max(x, half), WIDTH - half);
+  return markup`<line class="lane" x1="${x}" y1="${HEAD}" x2="${x}" y2="${height}"/>
+<text class="lane-name" x="${textX}" y="14" text-anchor="middle">${shown}</text>
+<text class="lane-role" x="${textX}" y="29" text-anchor="middle">${role}</text>
+`;
+}
+
+function drawMessage({ from, to, tone, labels, via }: Message, laneX: (lane: number) => number, y: number): Markup {
+  const [start, end] = [laneX(from), laneX(to)];
+  const direction = end > start ? 1 : -1;
+  const tip = tone === 'lost' ? start + (end - start) * 0.55 : end;
+  const head =
+    tone === 'lost'
+      ? markup`<path d="M${tip - 4} ${y - 4}l8 8m0 -8l-8 8"/>`
+      : markup`<path class="head" d="M${tip} ${y}l${-7 * direction} -4v8z"/>`;
+  const texts = labels.map((label, index) => {
+    const width = label.length * 6.3;
+    const middle = (start + end) / 2;
+    const x = Math.min(Math.max(middle, width / 2 + 2), WIDTH - width / 2 - 2);
+    return markup`<text x="${x}" y="${y - 7 - (labels.length - 1 - index) * 14}" text-anchor="middle">${label}</text>`;
+  });
+  return markup`<g class="message ${tone}"><line x1="${start}" y1="${y}" x2="${tip}" y2="${y}"/>${head}${(
+    via ?? []
+  ).map((lane) => markup`<circle cx="${laneX(lane)}" cy="${y}" r="2.5"/>`)}${texts}</g>
+`;
+}
+
+export function hostOf(addressAndPort: string): string {
+  return addressAndPort.replace(/:\d+$/, '');
+}
+
+function portOf(addressAndPort: string): string {
+  return addressAndPort.slice(hostOf(addressAndPort).length + 1);
+}
