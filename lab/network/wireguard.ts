@@ -17,7 +17,8 @@ export async function availableWireguard(host: Host): Promise<WireguardKind> {
 /**
  * Waits for wireguard-go's control socket (it takes 10-30 ms), loads the configuration and runs the `ip -batch` lines.
  * One shell, since each process costs 2-3 ms. The configuration holds
- * the private key and so comes by standard input, not as an argument that any process list shows.
+ * the private key and so comes by standard input, not as an argument that any process list shows; through cat, since
+ * Node's pipes are sockets and /dev/stdin cannot be opened anew on a socket.
  */
 const configure = `
 tries=0
@@ -25,7 +26,7 @@ until [ "$1" = kernel ] || [ -S "/run/wireguard/$2.sock" ]; do
   tries=$((tries + 1)); [ $tries -gt 500 ] && { echo "no /run/wireguard/$2.sock after 5 s" >&2; exit 1; }
   sleep 0.01
 done
-wg setconf "$2" /dev/stdin && printf %s "$3" | ip -batch -`;
+cat | wg setconf "$2" /dev/stdin && printf %s "$3" | ip -batch -`;
 
 /**
  * @param device name of the interface to make

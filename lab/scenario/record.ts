@@ -1,0 +1,66 @@
+/** What a scenario has seen so far: exchanges, checks, counters, in the order they happened. */
+import type { Host } from '../backends/host.ts';
+import type { Check, CheckKind, CounterTable, Exchange } from '../evidence/results.ts';
+import type { ProbeResult, Protocol } from '../station/protocol.ts';
+
+export interface ProbeOptions {
+  sourcePort?: number;
+  size?: number;
+  replySize?: number;
+  /** Milliseconds to wait for the answer. */
+  timeoutMs?: number;
+  /** What this exchange is for, where the check does not say it. */
+  note?: string;
+}
+
+/** A target as a client dials it. */
+export interface Target {
+  protocol: Protocol;
+  address: string;
+  port: number;
+}
+
+export function formatTarget({ protocol, address, port }: Target): string {
+  return `${protocol.toLowerCase()}://${address}:${port}`;
+}
+
+export class Record {
+  readonly checks: Check[] = [];
+  readonly exchanges: Exchange[] = [];
+  readonly counters: CounterTable[] = [];
+
+  /** One exchange from a client, recorded whatever came of it. */
+  async exchange(client: Host, target: Target, options: ProbeOptions = {}): Promise<ProbeResult> {
+    const { note, timeoutMs = 1000, ...rest } = options;
+    const result = await client.station.request(
+      'probe',
+      { ...target, ...rest, timeoutMs },
+      { timeoutMs: timeoutMs + 5000 },
+    );
+    this.exchanges.push({
+      client: client.name,
+      protocol: target.protocol,
+      dialled: `${target.address}:${target.port}`,
+      source: `${result.source}:${result.sourcePort}`,
+      answerFrom: result.from === null ? null : `${result.from}:${result.fromPort}`,
+      podSaw: result.reply === null ? null : `${result.reply.peer}:${result.reply.peerPort}`,
+      pod: result.reply?.pod ?? null,
+      node: result.reply?.node ?? null,
+      roundTripMs: result.roundTripMs,
+      outcome: result.outcome,
+      ...(note === undefined ? {} : { note }),
+    });
+    return result;
+  }
+
+  check(kind: CheckKind, title: string, expected: unknown, seen: unknown, ok: boolean): boolean {
+    const show = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+    this.checks.push({ kind, title, expected: show(expected), seen: show(seen), ok });
+    return ok;
+  }
+
+  /** A check that two values are the same. */
+  same(kind: CheckKind, title: string, expected: string | number | null, seen: string | number | null): boolean {
+    return this.check(kind, title, expected, seen, expected === seen);
+  }
+}

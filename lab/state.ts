@@ -1,0 +1,23 @@
+/** What a lab tells a later `lab` command about itself: kept by its holder, gone with it. */
+import type { HostRole } from './backends/host.ts';
+import type { CniSwitches } from './cni/switches.ts';
+import type { WireguardKind } from './network/wireguard.ts';
+import type { Phase } from './phases.ts';
+import type { Topology } from './topology/topology.ts';
+
+export interface LabState {
+  name: string;
+  /** ISO 8601. */
+  startedAt: string;
+  topology: Topology;
+  wireguard: WireguardKind;
+  hosts: { name: string; role: HostRole }[];
+  /** Agent processes by node, as the node's station numbers them; empty for a lab without agents. */
+  agents: Record<string, number>;
+  cni: CniSwitches;
+  neighbours: string[];
+  /** What start-up took. */
+  phases: Phase[];
+  /** kubeconfig of a cluster admin, valid on any host of the mesh. */
+  adminKubeconfig: string;
+}
