@@ -54,7 +54,7 @@ main>.failure{margin-top:32px}
 .checks{display:grid;gap:10px}
 .checks li{display:grid;grid-template-columns:20px minmax(0,1fr);gap:6px}
 .checks .sign{color:var(--verdict)}
-.checks .kind{margin-left:6px;padding:1px 7px;border:1px solid var(--line);border-radius:99px;color:var(--quiet);font-size:.75rem;white-space:nowrap}
+.checks .kind{padding:1px 7px;border:1px solid var(--line);border-radius:99px;color:var(--quiet);font-size:.75rem;white-space:nowrap}
 .values{color:var(--quiet);font-size:.875rem}
 .values span{display:inline-block}
 .values code{color:var(--ink)}
@@ -74,8 +74,8 @@ figcaption{margin-top:6px;color:var(--quiet);font-size:.875rem}
 .message.request{--tone:var(--ink)}
 .message.answer{--tone:var(--passed)}.message.answer line{stroke-dasharray:5 3}
 .message.wrong{--tone:var(--failed)}.message.wrong line{stroke-dasharray:5 3}
-.message.lost{--tone:var(--error)}.message.lost line{stroke-dasharray:2 4}
-.sequence .answer text,.sequence .wrong text,.sequence .lost text{fill:var(--tone)}
+.message.refused,.message.lost{--tone:var(--error)}.message.lost line{stroke-dasharray:2 4}
+.sequence .answer text,.sequence .wrong text,.sequence .refused text,.sequence .lost text{fill:var(--tone)}
 .more{margin-top:14px}
 .more>summary{color:var(--accent);font-size:.875rem;width:fit-content}
 .more pre{margin:8px 0 0;padding:12px 14px;overflow-x:auto;background:var(--ground);border-radius:6px;line-height:1.5}
@@ -85,6 +85,7 @@ table{border-collapse:collapse;width:100%;font-size:.875rem;text-align:left}
 caption{text-align:left;padding-bottom:6px}
 th{font-weight:600;color:var(--quiet);font-size:.8125rem;white-space:nowrap}
 th,td{padding:7px 14px 7px 0;border-bottom:1px solid var(--line);vertical-align:top}
+tbody tr:last-child td{border-bottom:0}
 th:last-child,td:last-child{padding-right:10px}
 td code{white-space:nowrap}
 .wrong code{color:var(--failed)}
@@ -98,16 +99,16 @@ td code{white-space:nowrap}
 .delta{font-weight:600}
 .wide,.narrow{margin-top:16px}
 .narrow{display:none}
-.bar{display:flex;gap:2px;height:18px;margin-top:16px;border-radius:5px;overflow:hidden}
+.bar{display:flex;gap:2px;height:14px;border-radius:5px;overflow:hidden}
 .bar span{flex-basis:3px;min-width:3px}
-.shade-0{background:var(--accent)}.shade-1{background:color-mix(in srgb,var(--accent) 62%,var(--ground))}.shade-2{background:var(--mesh)}.shade-3{background:color-mix(in srgb,var(--mesh) 55%,var(--ground))}.shade-4{background:var(--quiet)}.shade-5{background:color-mix(in srgb,var(--quiet) 50%,var(--ground))}
-.phases{display:flex;flex-wrap:wrap;gap:6px 24px;margin-top:12px;font-size:.9375rem}
+.shade-0{background:var(--accent)}.shade-1{background:color-mix(in srgb,var(--accent) 62%,var(--ground))}.shade-2{background:var(--mesh)}.shade-3{background:color-mix(in srgb,var(--mesh) 55%,var(--ground))}.shade-4{background:var(--quiet)}.shade-5{background:color-mix(in srgb,var(--quiet) 50%,var(--ground))}.shade-6{background:color-mix(in srgb,var(--accent) 35%,var(--ground))}.shade-7{background:color-mix(in srgb,var(--mesh) 30%,var(--ground))}
+.phases{margin-top:28px}
+.phases ol{display:flex;flex-wrap:wrap;gap:4px 22px;margin-top:10px;font-size:.875rem}
 .key{display:inline-block;width:10px;height:10px;margin-right:8px;border-radius:2px}
-.total{font-weight:600}
-.total .time{color:inherit;font-size:inherit}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:14px 24px;margin-top:16px}
 .facts dt{color:var(--quiet);font-size:.875rem}
 .facts dd{overflow-wrap:anywhere}
+@media (min-width:900px){.checks li>div{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,2fr);column-gap:24px}.checks .title{grid-row:1/span 2}.checks .values{line-height:1.7}}
 @media (max-width:720px){
 body{padding:32px 16px 64px}
 h2{margin-top:48px}

@@ -23,8 +23,9 @@ export function reportPage(run: Run): string {
 <header>
 <p class="overline">kuport lab · ${run.topology.name} on ${run.backend}</p>
 <h1 class="${summary.ok ? 'passed' : 'failed'}">${headline}</h1>
-<p class="lead">${countsLine(summary)}</p>
+<p class="lead">${countsLine(summary, run)}</p>
 ${strip(run.scenarios)}
+${phasesPart(run)}
 </header>
 <main>
 ${run.setupFailure && setupPart(run.setupFailure)}
@@ -42,8 +43,6 @@ ${scenarios.map((scenario) => scenarioSection(scenario, run))}</section>
 <div class="wide">${new Markup(topologySvg(run.topology, { id: 'topology-wide' }))}</div>
 <div class="narrow">${new Markup(topologySvg(run.topology, { id: 'topology-narrow', narrow: true }))}</div>
 </section>
-<section aria-labelledby="time-heading"><h2 id="time-heading">Where the time went</h2>
-${phasesPart(run)}</section>
 <section aria-labelledby="made-of-heading"><h2 id="made-of-heading">Made of</h2>
 ${factsPart(run)}</section>
 </main>
@@ -60,11 +59,12 @@ function headlineOf(run: Run, summary: Summary): string {
   return `${summary.failed + summary.error} of ${ran} scenarios did not pass`;
 }
 
-function countsLine(summary: Summary): Markup {
+function countsLine(summary: Summary, run: Run): Markup {
+  const total = run.phases.reduce((sum, phase) => sum + phase.milliseconds, 0) || summary.milliseconds;
   const parts = (['passed', 'failed', 'error', 'skipped'] as const).filter(
     (verdict) => summary[verdict] > 0 || verdict === 'passed' || verdict === 'failed',
   );
-  return markup`${parts.map((verdict) => markup`<span class="count ${verdict} ${summary[verdict] === 0 && 'none'}"><b>${summary[verdict]}</b> ${verdict}</span> `)}`;
+  return markup`${parts.map((verdict) => markup`<span class="count ${verdict} ${summary[verdict] === 0 && 'none'}"><b>${summary[verdict]}</b> ${verdict}</span> `)}<span class="count quiet">in ${formatDuration(total)}</span>`;
 }
 
 /** One mark per scenario, in order: the whole run at a glance, each a link to its section. */
@@ -94,14 +94,15 @@ function themesOf(scenarios: readonly ScenarioResult[]): [string, ScenarioResult
 
 function phasesPart(run: Run): Markup {
   const total = run.phases.reduce((sum, phase) => sum + phase.milliseconds, 0);
-  return markup`<div class="bar" aria-hidden="true">${run.phases.map(
+  if (run.phases.length === 0) return markup``;
+  return markup`<section class="phases" aria-label="Where the time went"><div class="bar" aria-hidden="true">${run.phases.map(
     (phase, index) =>
-      markup`<span class="shade-${index % 6}" style="flex-grow:${Math.max(1, Math.round(phase.milliseconds))}"></span>`,
+      markup`<span class="shade-${index % 8}" style="flex-grow:${Math.max(1, Math.round(phase.milliseconds))}"></span>`,
   )}</div>
-<ol class="phases">${run.phases.map(
+<ol>${run.phases.map(
     (phase, index) =>
-      markup`<li><span class="key shade-${index % 6}" aria-hidden="true"></span>${phase.name} <span class="time">${formatDuration(phase.milliseconds)}</span></li>`,
-  )}<li class="total">in all <span class="time">${formatDuration(total)}</span></li></ol>`;
+      markup`<li><span class="key shade-${index % 8}" aria-hidden="true"></span>${phase.name} <span class="time">${formatDuration(phase.milliseconds)}</span></li>`,
+  )}</ol><p class="visually-hidden">In all ${formatDuration(total)}.</p></section>`;
 }
 
 function factsPart(run: Run): Markup {

@@ -21,7 +21,7 @@ export function anchorOf(scenario: Pick<ScenarioResult, 'name'>): string {
 export function scenarioSection(scenario: ScenarioResult, run: Run): Markup {
   const wentWrong = scenario.verdict === 'failed' || scenario.verdict === 'error';
   return markup`<details class="scenario" id="${anchorOf(scenario)}"${wentWrong && markup` open`}>
-<summary>${verdictMark(scenario.verdict)}<span class="what"><span class="name">${scenario.name}</span><span class="sentence">${scenario.sentence}</span></span><span class="time">${formatDuration(scenario.milliseconds)}</span></summary>
+<summary>${verdictMark(scenario.verdict)}<span class="what"><span class="name">${scenario.name}</span><span class="sentence">${scenario.sentence}</span></span><span class="time">${scenario.verdict === 'skipped' ? '–' : formatDuration(scenario.milliseconds)}</span></summary>
 <div class="body">
 ${scenario.verdict !== 'passed' && failurePart(scenario)}
 ${scenario.checks.length > 0 && checksPart(scenario.checks)}

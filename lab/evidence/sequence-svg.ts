@@ -17,7 +17,7 @@ interface Lane {
 interface Message {
   from: number;
   to: number;
-  tone: 'request' | 'answer' | 'wrong' | 'lost';
+  tone: 'request' | 'answer' | 'wrong' | 'refused' | 'lost';
   labels: string[];
   /** Lanes it passes through on its way. */
   via?: number[];
@@ -93,11 +93,14 @@ function messagesOf(exchange: Exchange, lanes: readonly Lane[]): Message[] {
     messages.push({ from: pod - 1, to: pod, tone: 'request', labels: [`pod saw ${exchange.podSaw}`] });
   }
   if (exchange.answerFrom === null) {
-    const words = exchange.outcome === 'timeout' ? 'no answer' : exchange.outcome;
-    if (exchange.outcome === 'timeout' && !reached) {
-      messages.push({ from: 1, to: pod, tone: 'lost', labels: ['nothing is known to have reached the pod'] });
+    if (exchange.outcome !== 'timeout') {
+      // An ICMP error or a RST did arrive; who sent it, the client cannot tell.
+      messages.push({ from: reached ? pod : 1, to: 0, tone: 'refused', labels: [exchange.outcome] });
+      return messages;
     }
-    messages.push({ from: reached ? pod : 1, to: 0, tone: 'lost', labels: [words] });
+    if (!reached)
+      messages.push({ from: 1, to: pod, tone: 'lost', labels: ['nothing is known to have reached the pod'] });
+    messages.push({ from: reached ? pod : 1, to: 0, tone: 'lost', labels: ['no answer'] });
     return messages;
   }
   const time = exchange.roundTripMs === null ? '' : ` · ${formatDuration(exchange.roundTripMs)}`;
@@ -129,12 +132,12 @@ function drawMessage({ from, to, tone, labels, via }: Message, laneX: (lane: num
     tone === 'lost'
       ? markup`<path d="M${tip - 4} ${y - 4}l8 8m0 -8l-8 8"/>`
       : markup`<path class="head" d="M${tip} ${y}l${-7 * direction} -4v8z"/>`;
-  const texts = labels.map((label, index) => {
-    const width = label.length * 6.3;
-    const middle = (start + end) / 2;
-    const x = Math.min(Math.max(middle, width / 2 + 2), WIDTH - width / 2 - 2);
-    return markup`<text x="${x}" y="${y - 7 - (labels.length - 1 - index) * 14}" text-anchor="middle">${label}</text>`;
-  });
+  const width = Math.max(0, ...labels.map((label) => label.length)) * 6.4;
+  const x = Math.min(Math.max((start + end) / 2, width / 2 + 2), WIDTH - width / 2 - 2);
+  const texts = labels.map(
+    (label, index) =>
+      markup`<text x="${x}" y="${y - 7 - (labels.length - 1 - index) * 14}" text-anchor="middle">${label}</text>`,
+  );
   return markup`<g class="message ${tone}"><line x1="${start}" y1="${y}" x2="${tip}" y2="${y}"/>${head}${(
     via ?? []
   ).map((lane) => markup`<circle cx="${laneX(lane)}" cy="${y}" r="2.5"/>`)}${texts}</g>
