@@ -88,7 +88,9 @@ th,td{padding:7px 14px 7px 0;border-bottom:1px solid var(--line);vertical-align:
 tbody tr:last-child td{border-bottom:0}
 th:last-child,td:last-child{padding-right:10px}
 td code{white-space:nowrap}
-.wrong code{color:var(--failed)}
+.wrong,.wrong small{color:var(--failed)}
+.exchanges td{white-space:nowrap}
+td small{display:block;color:var(--quiet);font-size:.8125rem}
 .number{text-align:right;white-space:nowrap}
 .counters td:first-child,.counters th:first-child{padding-left:10px;width:100%}
 .counters .subject,.counters .place,.bytes{display:block}
@@ -120,6 +122,9 @@ h2{margin-top:48px}
 .wide{display:none}
 .narrow{display:block}
 .narrow svg{width:100%}
+.counters .bytes{display:none}
+.counters .subject{min-width:0}
+.counters th,.counters td{padding-right:10px}
 }
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @media print{body{max-width:none;padding:0}.scenario{break-inside:avoid}}

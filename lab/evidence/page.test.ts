@@ -13,7 +13,6 @@ type Parent = DefaultTreeAdapterTypes.ParentNode;
 function page(run: Run): { elements: Element[]; errors: string[]; text: string } {
   const errors: string[] = [];
   const document = parse(reportPage(run), {
-   
     onParseError: (error) => errors.push(error.code),
   });
   const elements: Element[] = [];

@@ -71,8 +71,8 @@ function exchangesPart(exchanges: readonly Exchange[], run: Run): Markup {
 <div class="figures">
 ${groups.map((group) => figure(group, run))}</div>
 <details class="more"><summary>${exchanges.length === 1 ? 'The exchange' : `All ${exchanges.length} exchanges`} as a table</summary>
-<div class="scroll" tabindex="0" role="region" aria-label="Exchanges"><table>
-<thead><tr><th>Client</th><th></th><th>Source</th><th>Dialled</th><th>Accepted by</th><th>Pod saw</th><th>Pod</th><th>Answer from</th><th class="number">Round trip</th></tr></thead>
+<div class="scroll" tabindex="0" role="region" aria-label="Exchanges"><table class="exchanges">
+<thead><tr><th>Client</th><th>Dialled</th><th>Pod saw</th><th>Answer from</th><th class="number">Round trip</th></tr></thead>
 <tbody>
 ${exchanges.map((exchange) => exchangeRow(exchange, run))}</tbody></table></div></details>
 </section>`;
@@ -98,9 +98,14 @@ function outcomeWords(exchange: Exchange): string {
 }
 
 function exchangeRow(exchange: Exchange, run: Run): Markup {
-  const answer = exchange.answerFrom === null ? exchange.outcome : exchange.answerFrom;
-  const pod = exchange.pod === null ? '–' : `${exchange.pod} on ${exchange.node ?? 'an unknown node'}`;
-  return markup`<tr><td>${exchange.client}</td><td>${exchange.protocol}</td><td><code>${exchange.source}</code></td><td><code>${exchange.dialled}</code></td><td>${acceptingNodeOf(exchange, run.topology) ?? '–'}</td><td><code>${exchange.podSaw ?? '–'}</code></td><td>${pod}</td><td${!answeredAsDialled(exchange) && markup` class="wrong"`}><code>${answer}</code></td><td class="number">${exchange.roundTripMs === null ? '–' : formatDuration(exchange.roundTripMs)}</td></tr>
+  const accepting = acceptingNodeOf(exchange, run.topology);
+  const pod = exchange.pod === null ? null : `${exchange.pod} on ${exchange.node ?? 'an unknown node'}`;
+  const isWrong = exchange.answerFrom !== null && !answeredAsDialled(exchange);
+  return markup`<tr><td>${exchange.client}<small><code>${exchange.source}</code></small></td>
+<td>${exchange.protocol} <code>${exchange.dialled}</code>${accepting && markup`<small>accepted by ${accepting}</small>`}</td>
+<td><code>${exchange.podSaw ?? '–'}</code>${pod && markup`<small>${pod}</small>`}</td>
+<td${isWrong && markup` class="wrong"`}>${exchange.answerFrom === null ? exchange.outcome : markup`<code>${exchange.answerFrom}</code>`}${isWrong && markup`<small>not the address dialled</small>`}</td>
+<td class="number">${exchange.roundTripMs === null ? '–' : formatDuration(exchange.roundTripMs)}</td></tr>
 `;
 }
 
