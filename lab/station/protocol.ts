@@ -58,6 +58,8 @@ export interface ProbeRequest {
   size?: number;
   /** Bytes of answer asked for. */
   replySize?: number;
+  /** UDP: connect the socket, so that ICMP errors are heard (and answers from elsewhere are not). Default false. */
+  connected?: boolean;
   /** Milliseconds to wait for the answer. */
   timeoutMs: number;
 }

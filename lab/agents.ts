@@ -1,0 +1,91 @@
+/** The agents of a lab: one process per node, as the DaemonSet would run them. */
+import type { Backend } from './backends/backend.ts';
+import type { HostProcess } from './backends/host.ts';
+import { program } from './project.ts';
+import { waitFor } from './scenario/wait.ts';
+
+export const agentLog = 'agent';
+
+/** Where a node's kubeconfig lies, as a mounted ServiceAccount token would. */
+export function kubeconfigPath(node: string): string {
+  return `/run/lab/kubeconfig/${node}`;
+}
+
+export class Agents {
+  readonly #backend: Backend;
+  readonly #running = new Map<string, HostProcess>();
+
+  constructor(backend: Backend) {
+    this.#backend = backend;
+  }
+
+  /** Node -> process, for a later `lab` command. */
+  get pids(): Record<string, number> {
+    return Object.fromEntries([...this.#running].map(([node, process]) => [node, process.pid]));
+  }
+
+  /** Takes over the agents of a lab that another driver brought up. */
+  adopt(pids: Record<string, number>): void {
+    for (const [node, pid] of Object.entries(pids)) {
+      const { station } = this.#backend.host(node);
+      this.#running.set(node, {
+        pid,
+        // Its end is reported to the driver that started it; here it shows in `lab status`.
+        ended: new Promise(() => undefined),
+        kill: async (signal) => {
+          await station.request('kill', { pid, signal });
+        },
+      });
+    }
+  }
+
+  /** Starts the agent of a node with its own credentials. */
+  async start(node: string, kubeconfig: string): Promise<void> {
+    const host = this.#backend.host(node);
+    await host.station.request('writeFile', { path: kubeconfigPath(node), text: kubeconfig, mode: 0o600 });
+    const argv = [process.execPath, program('agent'), 'run', '--node', node, '--kubeconfig', kubeconfigPath(node)];
+    this.#running.set(node, await host.spawn(agentLog, argv));
+  }
+
+  /**
+   * Waits until the agent of each node has done its first pass.
+   * @throws Error with the end of the log of the one that has not
+   */
+  async ready(timeoutMs: number): Promise<void> {
+    await Promise.all(
+      [...this.#running].map(async ([node, process]) => {
+        const host = this.#backend.host(node);
+        const died = process.ended.then((end) => {
+          throw new Error(`the agent on ${node} ended (${end.signal ?? `exit ${end.code}`})`);
+        });
+        const isReady = waitFor(
+          `the agent on ${node} to be ready`,
+          async () => ((await host.readLog(agentLog)).includes('"msg":"ready"') ? true : undefined),
+          { timeoutMs },
+        );
+        try {
+          await Promise.race([isReady, died]);
+        } catch (error) {
+          const log = await host.readLog(agentLog, 3000).catch(() => '');
+          throw new Error(`${(error as Error).message}\nend of its log:\n${log.trim()}`);
+        }
+      }),
+    );
+  }
+
+  async signal(node: string, signal: NodeJS.Signals): Promise<void> {
+    const process = this.#running.get(node);
+    if (process === undefined)
+      throw new Error(`no agent runs on ${node}: they run on ${[...this.#running.keys()].join(', ')}`);
+    await process.kill(signal);
+  }
+
+  /** Stops all agents where they are, so that they do not mend what a scenario breaks. */
+  async pause(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((process) => process.kill('SIGSTOP')));
+  }
+
+  async resume(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((process) => process.kill('SIGCONT')));
+  }
+}
