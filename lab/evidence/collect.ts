@@ -51,7 +51,6 @@ const TEXTS: readonly EvidenceFile[] = [
   },
   { file: 'nstat.txt', about: "the kernel's network counters since boot", command: 'nstat -asz' },
   { file: 'sockets.txt', about: 'listening and bound sockets', command: 'ss -tulnp' },
-  { file: 'processes.txt', about: 'processes', command: 'ps -ef' },
 ];
 
 /** Bytes taken of one capture, and of one log. */

@@ -4,8 +4,15 @@ import { formatDuration } from './duration.ts';
 import { formatTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Scenario, verdict, time and what it proves; below the table the reason of each that did not pass. */
-export function printScenarioTable(terminal: Terminal, results: readonly ScenarioResult[]): void {
+/**
+ * Scenario, verdict, time and what it proves; below the table the reason of each that did not pass.
+ * @param reportFolder where the report is, as the user would type it: evidence is named from there
+ */
+export function printScenarioTable(
+  terminal: Terminal,
+  results: readonly ScenarioResult[],
+  reportFolder = 'out/report',
+): void {
   const { colours } = terminal;
   const paint: Record<Verdict, (text: string) => string> = {
     passed: colours.green,
@@ -32,7 +39,7 @@ export function printScenarioTable(terminal: Terminal, results: readonly Scenari
     const reason = result.reason ?? result.failure?.message ?? 'no reason was recorded';
     terminal.line(`${paint[result.verdict](result.verdict)} ${colours.bold(result.name)}: ${reason}`);
     if (result.diagnosis) terminal.line(`  most likely: ${result.diagnosis}`);
-    if (result.evidenceFolder) terminal.line(`  evidence: ${result.evidenceFolder}`);
+    if (result.evidenceFolder) terminal.line(`  evidence: ${reportFolder}/${result.evidenceFolder}/index.txt`);
   }
 }
 

@@ -128,7 +128,7 @@ describe('the table of scenarios', () => {
       'failed single/follows-the-pod: the pod on worker-c answers: expected answered, seen timeout',
     );
     expect(output.text).toContain('  most likely: tx_errors and collisions');
-    expect(output.text).toContain('  evidence: evidence/single/follows-the-pod');
+    expect(output.text).toContain('  evidence: out/report/evidence/single/follows-the-pod/index.txt');
     expect(output.text).not.toContain(ESCAPE);
   });
 
