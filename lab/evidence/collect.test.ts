@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CollectedEvidence, collectEvidence, withoutKeys } from './collect.ts';
-import { type NamespaceHost, openNamespaceHost } from './namespace-host.ts';
 import { sectionScript, splitSections } from './sections.ts';
+import { type NamespaceHost, openNamespaceHost } from './testing/namespace-host.ts';
 
 describe('collectEvidence', () => {
   let report: string;

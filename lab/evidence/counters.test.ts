@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseConntrack } from './conntrack-entries.ts';
 import { compare, difference, packetsBetween, snapshotCounters } from './counters.ts';
-import { type NamespaceHost, openNamespaceHost } from './namespace-host.ts';
+import { type NamespaceHost, openNamespaceHost } from './testing/namespace-host.ts';
 
 /** The shapes kuport uses: a map with counted elements, ranges, a counted set, rules with and without comment. */
 const RULESET = `

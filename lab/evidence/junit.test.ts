@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { EXAMPLE_RUN } from './example-run.ts';
 import { junitXml } from './junit.ts';
-import { elementsNamed, parseXml } from './parse-xml.ts';
+import { EXAMPLE_RUN } from './testing/example-run.ts';
+import { elementsNamed, parseXml } from './testing/parse-xml.ts';
 
 const HOSTILE = `<&>"' ]]> \u0000\u001b[31m \ud800 </testcase>`;
 

@@ -1,10 +1,10 @@
 import { type DefaultTreeAdapterTypes, parse } from 'parse5';
 import { describe, expect, it } from 'vitest';
-import { EXAMPLE_RUN } from './example-run.ts';
 import { reportPage } from './page.ts';
 import { DARK, LIGHT, type Palette } from './palette.ts';
 import type { Run, ScenarioResult } from './results.ts';
 import { groupExchanges } from './sequence-svg.ts';
+import { EXAMPLE_RUN } from './testing/example-run.ts';
 
 type Element = DefaultTreeAdapterTypes.Element;
 type Parent = DefaultTreeAdapterTypes.ParentNode;

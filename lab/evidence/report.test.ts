@@ -2,8 +2,8 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { EXAMPLE_RUN } from './example-run.ts';
 import { readResults, writeReport } from './report.ts';
+import { EXAMPLE_RUN } from './testing/example-run.ts';
 
 let folder: string;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EXAMPLE_TOPOLOGY } from './example-run.ts';
-import { elementsNamed, parseXml } from './parse-xml.ts';
+import { EXAMPLE_TOPOLOGY } from './testing/example-run.ts';
+import { elementsNamed, parseXml } from './testing/parse-xml.ts';
 import { narrowLayout, type TopologyLayout, wideLayout } from './topology-layout.ts';
 import { topologyMermaid } from './topology-mermaid.ts';
 import type { TopologyPicture } from './topology-picture.ts';

@@ -1,6 +1,6 @@
 /** A run with every kind of thing in it, for the tests and for looking at the page while it is being drawn. */
-import type { Check, Exchange, Run, ScenarioResult } from './results.ts';
-import type { TopologyPicture } from './topology-picture.ts';
+import type { Check, Exchange, Run, ScenarioResult } from '../results.ts';
+import type { TopologyPicture } from '../topology-picture.ts';
 
 export const EXAMPLE_TOPOLOGY: TopologyPicture = {
   name: 'home-edge',

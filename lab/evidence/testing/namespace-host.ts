@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { type Host, HostCommandError } from '../backends/host.ts';
+import { type Host, HostCommandError } from '../../backends/host.ts';
 
 export interface NamespaceHost extends Pick<Host, 'name' | 'exec' | 'readLog'> {
   /** Ends the namespace and every process in it. */
