@@ -18,7 +18,16 @@ const manyNodes: TopologyPicture = {
   })),
 };
 
+/** A client that has a public site of its own instead of none. */
+const clientSite: TopologyPicture = {
+  ...EXAMPLE_TOPOLOGY,
+  sites: [{ name: 'carrier', kind: 'public' }, ...EXAMPLE_TOPOLOGY.sites],
+  clients: EXAMPLE_TOPOLOGY.clients.map((client) => ({ site: 'carrier', ...client })),
+};
+
 describe.each([
+  ['wide, every client in a site', clientSite, wideLayout],
+  ['narrow, every client in a site', clientSite, narrowLayout],
   ['wide', EXAMPLE_TOPOLOGY, wideLayout],
   ['narrow', EXAMPLE_TOPOLOGY, narrowLayout],
   ['wide, twelve nodes', manyNodes, wideLayout],
