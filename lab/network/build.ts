@@ -4,7 +4,7 @@ import type { Topology } from '../topology/topology.ts';
 import { addressSetups } from './addresses.ts';
 import { applyHostSetup, type HostSetup } from './host-setup.ts';
 import { forwardingSysctls, internetSetup } from './internet.ts';
-import { meshInterfaceLines, meshMembers, wireguardConfiguration } from './mesh.ts';
+import { type MeshMember, meshInterfaceLines, meshMembers, wireguardConfiguration } from './mesh.ts';
 import { routerSetup } from './router.ts';
 import { routerName, segmentsOf } from './segments.ts';
 import { availableWireguard, startWireguard, type WireguardKind } from './wireguard.ts';
@@ -29,17 +29,19 @@ export async function buildUnderlay(backend: Backend, topology: Topology): Promi
 export async function buildMesh(backend: Backend, topology: Topology): Promise<WireguardKind> {
   const members = meshMembers(topology);
   const kind = await availableWireguard(backend.host('internet'));
-  await Promise.all(
-    members.map((member) =>
-      startWireguard(
-        backend.host(member.name),
-        kind,
-        topology.mesh.interface,
-        wireguardConfiguration(topology, members, member),
-        meshInterfaceLines(topology, member),
-      ),
-    ),
-  );
+  const start = (member: MeshMember): Promise<void> =>
+    startWireguard(
+      backend.host(member.name),
+      kind,
+      topology.mesh.interface,
+      wireguardConfiguration(topology, members, member),
+      meshInterfaceLines(topology, member),
+    );
+  // Public members first: a first handshake that finds nobody is repeated only after 5 s.
+  const isPublic = (member: MeshMember): boolean =>
+    topology.sites.some((site) => site.name === member.site && site.nat === 'public');
+  await Promise.all(members.filter(isPublic).map(start));
+  await Promise.all(members.filter((member) => !isPublic(member)).map(start));
   return kind;
 }
 

@@ -17,6 +17,12 @@ export interface Segment {
   hosts: Attachment[];
 }
 
+/**
+ * Every gateway's MAC on its own segment. Fixed, because a CNI that bypasses the stack writes it itself, as Cilium's
+ * BPF host routing does after a look-up of its own.
+ */
+export const gatewayMac = '02:00:00:00:00:01';
+
 export function routerName(site: Site): string {
   return `router-${site.name}`;
 }

@@ -58,14 +58,17 @@ const loopback = 'ip link set lo up';
 // The host's own /sys shows its own devices; where a user namespace may not mount it, nothing of the lab misses it.
 const mounts = 'hostname "$0"; mount -t sysfs sysfs /sys 2>/dev/null; mount -t tmpfs tmpfs /run/wireguard';
 
-/** The command line that starts a station in its namespaces. */
+/**
+ * The command line that starts a station in its namespaces. A host's mounts are slaves of the lab's: the namespaces of
+ * pods made later must appear in it, what it mounts itself must not appear elsewhere.
+ */
 function stationCommand(start: StationStart): string[] {
   const station = [process.execPath, stationProgram as string];
   if (start.networkNamespace === null) return station;
   const prelude = start.ownMounts ? `${mounts} && ${loopback}` : loopback;
   return [
     ...['nsenter', `--net=/run/netns/${start.networkNamespace}`],
-    ...(start.ownMounts ? ['unshare', '--mount', '--uts'] : []),
+    ...(start.ownMounts ? ['unshare', '--mount', '--propagation', 'slave', '--uts'] : []),
     ...['sh', '-c', `${prelude} && exec "$@"`, start.host, ...station],
   ];
 }

@@ -1,5 +1,5 @@
 /** Hosts as network namespaces inside one holder: a node boots in the time of a process. */
-import type { Segment } from '../../network/segments.ts';
+import { gatewayMac, type Segment } from '../../network/segments.ts';
 import { StationClient } from '../../station/client.ts';
 import type { Backend } from '../backend.ts';
 import type { Host, HostRole } from '../host.ts';
@@ -52,11 +52,11 @@ export class NetnsBackend implements Backend {
       // Two ends are one cable; more hang on a bridge at the gateway.
       if (more.length === 0) {
         return [
-          `link add ${gateway.device} netns ${gateway.host} type veth peer name ${only.device} netns ${only.host}`,
+          `link add ${gateway.device} netns ${gateway.host} address ${gatewayMac} type veth peer name ${only.device} netns ${only.host}`,
         ];
       }
       return [
-        `link add ${gateway.device} netns ${gateway.host} type bridge`,
+        `link add ${gateway.device} netns ${gateway.host} address ${gatewayMac} type bridge`,
         ...hosts.map(
           (host, index) =>
             `link add ${host.device} netns ${host.host} type veth peer name ${gateway.device}.${index} netns ${gateway.host}`,

@@ -1,0 +1,127 @@
+/**
+ * An emulation of Cilium in tunnel mode on one node: its devices, routes, ip rules and sysctls, its real iptables rules,
+ * and in place of its eBPF programs a `table netdev cilium` whose ingress chains do what they do at the same place:
+ * before the stack sees a packet.
+ */
+import type { HostSetup } from '../network/host-setup.ts';
+import { gatewayMac } from '../network/segments.ts';
+import { ciliumIptables } from './cilium-iptables.ts';
+import type { CniSwitches } from './switches.ts';
+
+export interface CniNode {
+  name: string;
+  /** Distinguishes the nodes' tunnel MACs. */
+  index: number;
+  meshAddress: string;
+  meshInterface: string;
+  /** Bytes. */
+  meshMtu: number;
+  podCidr: string;
+  /** Address of cilium_host: the pods' gateway and the source of what the node sends them. */
+  routerAddress: string;
+  uplink: { device: string; address: string; gateway: string };
+}
+
+/**
+ * One MAC for cilium_host, cilium_net and both ends of every pod's cable, none of which does ARP: a frame handed from one
+ * to another by redirect is then always addressed to its receiver.
+ */
+export const podNetworkMac = '0a:58:00:00:00:01';
+
+/** Bytes that VXLAN over IPv4 adds. */
+const vxlanOverhead = 50;
+
+export function tunnelMac(node: CniNode): string {
+  return `0a:58:01:00:00:${node.index.toString(16).padStart(2, '0')}`;
+}
+
+function conf(device: string, rpFilter = '0'): Record<string, string> {
+  return {
+    [`net.ipv4.conf.${device}.forwarding`]: '1',
+    [`net.ipv4.conf.${device}.rp_filter`]: rpFilter,
+    [`net.ipv4.conf.${device}.accept_local`]: '1',
+    [`net.ipv4.conf.${device}.send_redirects`]: '0',
+  };
+}
+
+/** What the node holds before it has a pod. The mesh must be up: the tunnel runs over it. */
+export function cniNodeSetup(
+  node: CniNode,
+  peers: readonly CniNode[],
+  switches: CniSwitches,
+  { clusterCidr, kubeProxy }: { clusterCidr: string; kubeProxy: boolean },
+): HostSetup {
+  const tunnelMtu = node.meshMtu - vxlanOverhead;
+  return {
+    ip: [
+      `link add cilium_host address ${podNetworkMac} type veth peer name cilium_net address ${podNetworkMac}`,
+      'link set cilium_host arp off up',
+      'link set cilium_net arp off up',
+      `addr add ${node.routerAddress}/32 dev cilium_host`,
+      `route add ${node.routerAddress} dev cilium_host proto kernel scope link`,
+      `route add ${node.podCidr} via ${node.routerAddress} dev cilium_host proto kernel src ${node.routerAddress}`,
+      ...peers.map(
+        (peer) =>
+          `route add ${peer.podCidr} via ${node.routerAddress} dev cilium_host proto kernel src ${node.routerAddress} mtu ${tunnelMtu}`,
+      ),
+      `link add cilium_vxlan address ${tunnelMac(node)} type vxlan id 1 local ${node.meshAddress} dstport 8472 nolearning`,
+      'link set cilium_vxlan up',
+      'rule add pref 9 fwmark 0x200/0xf00 lookup 2004',
+      'route add local default dev lo table 2004 proto kernel scope host',
+      'rule add pref 100 lookup local',
+      'rule del pref 0 lookup local',
+    ],
+    bridge: peers.map((peer) => `fdb add ${tunnelMac(peer)} dev cilium_vxlan dst ${peer.meshAddress}`),
+    sysctls: { ...conf('cilium_host'), ...conf('cilium_net'), ...conf('cilium_vxlan') },
+    iptables: ciliumIptables(node, clusterCidr, switches, { kubeProxy }),
+    nft: netdevTable(node, peers, switches),
+  };
+}
+
+/**
+ * The eBPF programs' stand-in. Measured: this kernel has neither act_skbedit nor act_tunnel_key, so tc can set no mark;
+ * nftables at netdev ingress can, and forwards to a device as redirect does. Inbound, the tunnel's MAC of this node is
+ * put back to the pods' one.
+ */
+function netdevTable(node: CniNode, peers: readonly CniNode[], switches: CniSwitches): string {
+  const elements = peers.map((peer) => `${peer.podCidr} : ${tunnelMac(peer)}`).join(', ');
+  const leave =
+    switches.hostRouting === 'bpf'
+      ? `
+    ip daddr { ${node.routerAddress}, ${node.meshAddress}, ${node.uplink.address} } return
+    ether daddr set ${gatewayMac} counter fwd to "${node.uplink.device}" comment "BPF host routing"`
+      : '';
+  return `table netdev cilium {
+  map pods {
+    type ipv4_addr : iface_index
+  }
+  map marks {
+    type ipv4_addr : mark
+  }
+  map peers {
+    type ipv4_addr : ether_addr
+    flags interval${elements === '' ? '' : `\n    elements = { ${elements} }`}
+  }
+  chain to-pod {
+    ether daddr set ${podNetworkMac} counter fwd to ip daddr map @pods
+  }
+  chain to-peer {
+    ether daddr set ip daddr map @peers counter fwd to "cilium_vxlan"
+  }
+  chain from-pod {
+    meta mark set ip saddr map @marks
+    fwd to ip daddr map @pods
+    jump to-peer${leave}
+  }
+  chain from-host {
+    type filter hook ingress device "cilium_net" priority 0; policy accept;
+    fwd to ip daddr map @pods
+    jump to-peer
+  }
+  chain from-overlay {
+    type filter hook ingress device "cilium_vxlan" priority 0; policy accept;
+    jump to-pod
+  }
+}
+`;
+}
