@@ -68,6 +68,14 @@ export interface SlotClaim {
   peers: [string, string];
 }
 
+/** A recorded link this node keeps the books of, and what has become of it. */
+export interface LinkChange {
+  className: string;
+  key: string;
+  /** unused: no mapping needs it any more; used: one does again; free: unused long enough for its slot to be given out. */
+  change: 'unused' | 'used' | 'free';
+}
+
 export interface PortMapStatusPlan {
   namespace: string;
   name: string;
@@ -85,8 +93,11 @@ export interface NodePlan {
   deliveries: Delivery[];
   /** Link slots this node (as the pod's node) must claim. */
   claims: SlotClaim[];
+  linkChanges: LinkChange[];
   /** Statuses this node is the writer of. */
   portMapStatuses: PortMapStatusPlan[];
+  /** Conditions of classes this node is the writer of. */
+  classConditions: { className: string; condition: Condition }[];
   /** This node's row per class name. */
   classNodeStatuses: { className: string; row: PortMapClassNodeStatus }[];
 }

@@ -1,0 +1,229 @@
+/**
+ * Table `ip kuport` as text for `nft -f -`: a skeleton of chains that never changes, and sets whose elements are the
+ * plan. A change of the plan is a change of elements: no rule is replaced, so no counter and no flow of an untouched
+ * mapping is disturbed, and a packet costs the same with one mapping as with thousands. Measured at 1,000-5,000
+ * mappings: 16-21 ms per changed element, 44-200 ms per replaced rule.
+ */
+import { createHash } from 'node:crypto';
+import type { Delivery, NodePlan, Protocol } from '../plan/node-plan.ts';
+
+export const tableName = 'kuport';
+
+/** Longest comment nft takes, in bytes. */
+const commentLimit = 128;
+
+const restoreMatch = 'ct direction reply ct mark & 0xffff0000 == 0x6b700000';
+
+/** What each set holds: its declaration, without elements. */
+const setDeclarations = {
+  // Where a port on an interface goes. A link's arrivals on the pod's node stand here as well.
+  ports: 'map ports { type ifname . inet_proto . inet_service : ipv4_addr . inet_service; counter; }',
+  // Ranges map to themselves, hence an address alone.
+  'port-ranges': 'map port-ranges { type ifname . inet_proto . inet_service : ipv4_addr; flags interval; counter; }',
+  // Device and own end of each link whose replies must go back over it.
+  'link-marks': 'map link-marks { type ifname . ipv4_addr : mark; }',
+  // Counts every request packet by mapping; the maps above see the first packet of a flow only.
+  requests: 'set requests { type ifname . inet_proto . inet_service; flags interval; counter; }',
+  // Original destinations of flows that end in a pod of this node.
+  'dialled-addresses': 'set dialled-addresses { type ipv4_addr; }',
+  'dialled-tcp-ports': 'set dialled-tcp-ports { type inet_service; flags interval; }',
+  'dialled-udp-ports': 'set dialled-udp-ports { type inet_service; flags interval; }',
+} as const;
+
+export type SetName = keyof typeof setDeclarations;
+
+export const setNames = Object.keys(setDeclarations) as SetName[];
+
+/** One chain and its rules; each rule's comment is its name in counters and drift checks. */
+interface ChainText {
+  name: string;
+  hook: string;
+  rules: { comment: string; text: string }[];
+}
+
+export const chains: readonly ChainText[] = [
+  {
+    name: 'kup-pre',
+    hook: 'type nat hook prerouting priority dstnat - 10; policy accept;',
+    rules: [
+      // Only what is addressed to this node: traffic it merely forwards is nobody's to take.
+      {
+        comment: 'port to its pod or link',
+        text: 'fib daddr type local dnat ip to iifname . meta l4proto . th dport map @ports',
+      },
+      {
+        comment: 'range to its pod or link',
+        text: 'fib daddr type local dnat ip to iifname . meta l4proto . th dport map @port-ranges',
+      },
+    ],
+  },
+  {
+    name: 'kup-mangle',
+    hook: 'type filter hook prerouting priority mangle + 10; policy accept;',
+    rules: [
+      {
+        comment: 'request packets by mapping',
+        text: 'fib daddr type local iifname . meta l4proto . th dport @requests',
+      },
+      // `original` and the own end of the /31: a link used in both roles carries replies of other flows too.
+      {
+        comment: 'flow arrived over a link',
+        text: 'ct direction original ct mark set iifname . ip daddr map @link-marks counter',
+      },
+      // Not what itself arrives on a link: on the accepting node it is on its way to the client.
+      {
+        comment: 'reply goes back over its link',
+        text: `iifname != "kup-*" ${restoreMatch} meta mark set ct mark counter`,
+      },
+    ],
+  },
+  {
+    name: 'kup-output',
+    hook: 'type route hook output priority mangle + 10; policy accept;',
+    rules: [
+      // ICMP errors and replies that the node itself makes never pass prerouting.
+      { comment: "node's own reply goes back over its link", text: `${restoreMatch} meta mark set ct mark counter` },
+    ],
+  },
+  {
+    name: 'kup-post',
+    hook: 'type nat hook postrouting priority srcnat - 10; policy accept;',
+    rules: (['tcp', 'udp'] as const).map((protocol) => ({
+      // Source NAT is set up once per flow: claiming the flow unchanged keeps a CNI's masquerade off it. Matched by what
+      // the client dialled, so that nobody else's flow to the same pod is claimed.
+      comment: `client's ${protocol.toUpperCase()} address stays`,
+      text: `ct status dnat ct original ip daddr @dialled-addresses meta l4proto ${protocol} ct original proto-dst @dialled-${protocol}-ports counter snat ip to ip saddr`,
+    })),
+  },
+];
+
+const skeletonLines = [
+  ...Object.values(setDeclarations),
+  ...chains.flatMap(({ name, hook, rules }) => [
+    `chain ${name} {`,
+    `  ${hook}`,
+    ...rules.map(({ text, comment }) => `  ${text} comment "${comment}"`),
+    '}',
+  ]),
+];
+
+/** Tells one version of the skeleton from another; stands in the table's comment. */
+export const skeletonVersion = createHash('sha256').update(skeletonLines.join('\n')).digest('hex').slice(0, 8);
+
+/** Key -> value and comment. A key or value is what stands between the braces of `add element`. */
+export type Elements = Map<string, { value?: string; comment?: string }>;
+
+export type ElementSets = Record<SetName, Elements>;
+
+/** A comment nft takes: shortened in the middle, with a hash to tell apart what was cut. */
+export function elementComment(text: string): string {
+  if (Buffer.byteLength(text) <= commentLimit) return text;
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 8);
+  return `${text.slice(0, 60)}~${hash}~${text.slice(-50)}`;
+}
+
+function protocolName(protocol: Protocol): string {
+  return protocol.toLowerCase();
+}
+
+function portText({ port, endPort }: { port: number; endPort: number }): string {
+  return port === endPort ? String(port) : `${port}-${endPort}`;
+}
+
+/** Disjoint ranges that cover the same ports: an interval set takes no overlaps. */
+function union(ranges: readonly { port: number; endPort: number }[]): { port: number; endPort: number }[] {
+  const merged: { port: number; endPort: number }[] = [];
+  for (const range of [...ranges].sort((a, b) => a.port - b.port)) {
+    const last = merged.at(-1);
+    if (last !== undefined && range.port <= last.endPort + 1) last.endPort = Math.max(last.endPort, range.endPort);
+    else merged.push({ port: range.port, endPort: range.endPort });
+  }
+  return merged;
+}
+
+/** What the sets hold for a plan. */
+export function elementsOf({ deliveries, returnPaths }: Pick<NodePlan, 'deliveries' | 'returnPaths'>): ElementSets {
+  const sets = Object.fromEntries(setNames.map((name) => [name, new Map()])) as ElementSets;
+  for (const delivery of deliveries) {
+    const key = deliveryKey(delivery);
+    const comment = elementComment(delivery.portMap);
+    sets.requests.set(key, { comment });
+    if (delivery.port === delivery.endPort) {
+      sets.ports.set(key, { value: `${delivery.targetAddress} . ${delivery.targetPort}`, comment });
+    } else {
+      sets['port-ranges'].set(key, { value: delivery.targetAddress, comment });
+    }
+  }
+  for (const { device, address, mark } of returnPaths) {
+    sets['link-marks'].set(`"${device}" . ${address}`, { value: `0x${mark.toString(16)}` });
+  }
+  const toPods = deliveries.filter((delivery) => delivery.targetIsPod);
+  for (const address of toPods.flatMap((delivery) => delivery.dialledAddresses))
+    sets['dialled-addresses'].set(address, {});
+  for (const protocol of ['TCP', 'UDP'] as const) {
+    const ranges = union(toPods.filter((delivery) => delivery.protocol === protocol));
+    for (const range of ranges) sets[`dialled-${protocolName(protocol)}-ports` as SetName].set(portText(range), {});
+  }
+  return sets;
+}
+
+export function deliveryKey(delivery: Pick<Delivery, 'interface' | 'protocol' | 'port' | 'endPort'>): string {
+  return `"${delivery.interface}" . ${protocolName(delivery.protocol)} . ${portText(delivery)}`;
+}
+
+function elementText([key, { value, comment }]: [string, { value?: string; comment?: string }]): string {
+  return `${key}${comment === undefined ? '' : ` comment "${comment}"`}${value === undefined ? '' : ` : ${value}`}`;
+}
+
+function addElements(name: SetName, elements: Elements): string[] {
+  if (elements.size === 0) return [];
+  return [
+    `add element ip ${tableName} ${name} {`,
+    [...elements].map((each) => `  ${elementText(each)}`).join(',\n'),
+    '}',
+  ];
+}
+
+export function isEmpty(sets: ElementSets): boolean {
+  return setNames.every((name) => sets[name].size === 0);
+}
+
+/** The whole table, in place of whatever stands there; its removal when there is nothing to hold. */
+export function renderTable(sets: ElementSets): string {
+  const removal = [`add table ip ${tableName}`, `delete table ip ${tableName}`];
+  if (isEmpty(sets)) return `${removal.join('\n')}\n`;
+  const lines = [
+    ...removal,
+    `table ip ${tableName} {`,
+    `  comment "kuport ${skeletonVersion}"`,
+    ...skeletonLines.map((line) => `  ${line}`),
+    '}',
+    ...setNames.flatMap((name) => addElements(name, sets[name])),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** What golden files hold and `render` prints: the table a plan asks for. */
+export function renderRuleset(plan: Pick<NodePlan, 'deliveries' | 'returnPaths'>): string {
+  return renderTable(elementsOf(plan));
+}
+
+/** One transaction from one state of the sets to another; empty when they are the same. */
+export function renderElementChanges(from: ElementSets, to: ElementSets): string {
+  const lines = setNames.flatMap((name) => {
+    const changed = (elements: Elements, other: Elements): Elements =>
+      new Map(
+        [...elements].filter(([key, { value, comment }]) => {
+          const there = other.get(key);
+          return there === undefined || there.value !== value || there.comment !== comment;
+        }),
+      );
+    const gone = changed(from[name], to[name]);
+    const added = changed(to[name], from[name]);
+    return [
+      ...(gone.size === 0 ? [] : [`delete element ip ${tableName} ${name} { ${[...gone.keys()].join(', ')} }`]),
+      ...addElements(name, added),
+    ];
+  });
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}

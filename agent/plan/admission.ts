@@ -1,0 +1,165 @@
+/** Whether a mapping may be programmed at all, or the reason why not. */
+
+import type { AcceptedReason, Verdict } from '../api/conditions.ts';
+import { allowedPorts } from '../api/defaults.ts';
+import type { PortMap, PortMapClass } from '../api/types.ts';
+import { candidates } from './endpoints.ts';
+import { selects } from './selectors.ts';
+import { acceptingNodes } from './serving.ts';
+import { byName, type ClusterSnapshot } from './snapshot.ts';
+
+export interface PortRange {
+  port: number;
+  /** Equal to `port` for a single one. */
+  endPort: number;
+}
+
+export function portRange({ spec }: PortMap): PortRange {
+  return { port: spec.port, endPort: spec.endPort ?? spec.port };
+}
+
+export function describeRange({ port, endPort }: PortRange): string {
+  return port === endPort ? String(port) : `${port}-${endPort}`;
+}
+
+export function portMapKey({ metadata }: PortMap): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+/** Interfaces of a node that a mapping asks for, in the class's order. */
+export function mappedInterfaces(portMap: PortMap, portMapClass: PortMapClass, node: string): string[] {
+  const all = portMapClass.spec.nodes[node]?.interfaces ?? [];
+  const wanted = portMap.spec.interfaces ?? [];
+  return wanted.length === 0 ? all : all.filter((name) => wanted.includes(name));
+}
+
+type Refusal = Verdict<AcceptedReason>;
+
+function refuse(reason: AcceptedReason, message: string): Refusal {
+  return { ok: false, reason, message };
+}
+
+interface Holder {
+  portMap: PortMap;
+  portMapClass: PortMapClass;
+}
+
+/** Admission of every mapping, by `namespace/name`; earlier ones first, since they hold their ports against later ones. */
+export function admitAll(snapshot: ClusterSnapshot): Map<string, Refusal> {
+  const classes = new Map(snapshot.classes.map((each) => [each.metadata.name, each]));
+  const verdicts = new Map<string, Refusal>();
+  const holders: Holder[] = [];
+  for (const portMap of [...snapshot.portMaps].sort(byAge)) {
+    const portMapClass = classes.get(portMap.spec.className);
+    const refusal =
+      portMapClass === undefined
+        ? refuse('ClassNotFound', `no PortMapClass is named "${portMap.spec.className}": ${knownClasses(classes)}`)
+        : (refusalByClass(snapshot, portMap, portMapClass) ??
+          refusalByTakenPort(snapshot, portMap, portMapClass) ??
+          refusalByConflict(snapshot, { portMap, portMapClass }, holders));
+    verdicts.set(portMapKey(portMap), refusal ?? { ok: true, reason: 'Valid', message: '' });
+    // A refused mapping holds no port against others.
+    if (refusal === null && portMapClass !== undefined) holders.push({ portMap, portMapClass });
+  }
+  return verdicts;
+}
+
+function byAge(a: PortMap, b: PortMap): number {
+  const created = (each: PortMap): string => each.metadata.creationTimestamp ?? '';
+  return byName(created(a), created(b)) || byName(portMapKey(a), portMapKey(b));
+}
+
+function knownClasses(classes: ReadonlyMap<string, PortMapClass>): string {
+  const names = [...classes.keys()].sort(byName);
+  return names.length === 0 ? 'there is none yet' : `there are ${names.join(', ')}`;
+}
+
+function refusalByClass(snapshot: ClusterSnapshot, portMap: PortMap, portMapClass: PortMapClass): Refusal | null {
+  const { name } = portMapClass.metadata;
+  const range = portRange(portMap);
+  const { min, max, reserved } = allowedPorts(portMapClass);
+  if (range.endPort < range.port) {
+    return refuse('InvalidPortRange', `spec.endPort ${range.endPort} is below spec.port ${range.port}`);
+  }
+  const namespace = snapshot.namespaces.find((each) => each.metadata?.name === portMap.metadata.namespace);
+  if (!selects(portMapClass.spec.namespaceSelector, namespace?.metadata?.labels)) {
+    return refuse(
+      'NamespaceNotSelected',
+      `class ${name} does not serve namespace ${portMap.metadata.namespace}: its labels do not match the class's namespaceSelector`,
+    );
+  }
+  if (range.port < min || range.endPort > max) {
+    return refuse(
+      'PortOutOfRange',
+      `port ${describeRange(range)} is outside ${min}-${max}, which class ${name} gives out`,
+    );
+  }
+  const kept = reserved.find((port) => port >= range.port && port <= range.endPort);
+  if (kept !== undefined) return refuse('PortReserved', `port ${kept} is reserved in class ${name}: ask for another`);
+  const known = new Set(Object.values(portMapClass.spec.nodes).flatMap((node) => node.interfaces));
+  const unknown = portMap.spec.interfaces?.find((each) => !known.has(each));
+  if (unknown !== undefined) {
+    return refuse(
+      'InterfaceNotInClass',
+      `interface ${unknown} is on no node of class ${name}: it has ${[...known].sort(byName).join(', ')}`,
+    );
+  }
+  const translated = candidates(snapshot, portMap).find((each) => each.targetPort !== range.port);
+  if (range.port !== range.endPort && translated !== undefined) {
+    return refuse(
+      'RangeTranslation',
+      `range ${describeRange(range)} must map to itself, but port "${portMap.spec.serviceRef.port}" of Service ${portMap.spec.serviceRef.name} is ${translated.targetPort} on pod ${translated.pod}`,
+    );
+  }
+  return null;
+}
+
+function refusalByTakenPort(snapshot: ClusterSnapshot, portMap: PortMap, portMapClass: PortMapClass): Refusal | null {
+  const range = portRange(portMap);
+  for (const node of acceptingNodes(snapshot, portMapClass)) {
+    const interfaces = mappedInterfaces(portMap, portMapClass, node);
+    const taken = portMapClass.status?.nodes
+      ?.find((row) => row.name === node)
+      ?.takenPorts?.find(
+        (each) =>
+          each.protocol === portMap.spec.protocol &&
+          each.port >= range.port &&
+          each.port <= range.endPort &&
+          (each.interface === undefined ? interfaces.length > 0 : interfaces.includes(each.interface)),
+      );
+    if (taken === undefined) continue;
+    return refuse(
+      'PortInUse',
+      `port ${taken.port}/${taken.protocol} on ${node} is in use there (${taken.role}): ask for another`,
+    );
+  }
+  return null;
+}
+
+function refusalByConflict(
+  snapshot: ClusterSnapshot,
+  { portMap, portMapClass }: Holder,
+  holders: readonly Holder[],
+): Refusal | null {
+  const range = portRange(portMap);
+  const nodes = acceptingNodes(snapshot, portMapClass);
+  for (const holder of holders) {
+    const held = portRange(holder.portMap);
+    if (
+      holder.portMap.spec.protocol !== portMap.spec.protocol ||
+      held.endPort < range.port ||
+      range.endPort < held.port
+    )
+      continue;
+    for (const node of nodes) {
+      const theirs = mappedInterfaces(holder.portMap, holder.portMapClass, node);
+      const shared = mappedInterfaces(portMap, portMapClass, node).find((each) => theirs.includes(each));
+      if (shared === undefined) continue;
+      return refuse(
+        'PortConflict',
+        `port ${describeRange(range)}/${portMap.spec.protocol} on ${shared} of ${node} is held by PortMap ${portMapKey(holder.portMap)} (${describeRange(held)}), which is older: ask for another`,
+      );
+    }
+  }
+  return null;
+}

@@ -1,0 +1,85 @@
+/** Whether a class can be served as it is written. */
+import type { ClassReason, Verdict } from '../api/conditions.ts';
+import { vxlanSettings } from '../api/defaults.ts';
+import type { PortMapClass } from '../api/types.ts';
+import { overlap, parseSubnet } from './ipv4.ts';
+import { slotCount } from './links.ts';
+import { byName } from './snapshot.ts';
+
+/** Cilium's own tunnel port. */
+const cniVxlanPort = 8472;
+
+function refuse(reason: ClassReason, message: string): Verdict<ClassReason> {
+  return { ok: false, reason, message };
+}
+
+const valid: Verdict<ClassReason> = { ok: true, reason: 'Valid', message: '' };
+
+function byAge(a: PortMapClass, b: PortMapClass): number {
+  const created = (each: PortMapClass): string => each.metadata.creationTimestamp ?? '';
+  return byName(created(a), created(b)) || byName(a.metadata.name, b.metadata.name);
+}
+
+/**
+ * Verdict per class name. Of two classes that collide the older one stays valid. Their links can meet on any node that
+ * runs pods of both, so classes collide whatever their accepting nodes are.
+ */
+export function judgeClasses(classes: readonly PortMapClass[]): Map<string, Verdict<ClassReason>> {
+  const verdicts = new Map<string, Verdict<ClassReason>>();
+  const older: PortMapClass[] = [];
+  for (const portMapClass of [...classes].sort(byAge)) {
+    const verdict = judge(portMapClass, older);
+    verdicts.set(portMapClass.metadata.name, verdict);
+    if (verdict.ok && portMapClass.spec.returnPath.mode === 'Vxlan') older.push(portMapClass);
+  }
+  return verdicts;
+}
+
+function judge(portMapClass: PortMapClass, older: readonly PortMapClass[]): Verdict<ClassReason> {
+  if (portMapClass.spec.returnPath.mode === 'None') return valid;
+  const settings = vxlanSettings(portMapClass);
+  const subnet = parseSubnet(settings.subnet);
+  if (subnet === null || subnet.size < 2) {
+    return refuse(
+      'InvalidSubnet',
+      `spec.returnPath.vxlan.subnet "${settings.subnet}" is no IPv4 network with room for a /31, such as 169.254.77.0/24`,
+    );
+  }
+  if (settings.port === cniVxlanPort) {
+    return refuse(
+      'VxlanPortConflict',
+      `spec.returnPath.vxlan.port ${settings.port} is the CNI's own tunnel port: use another, such as 4790`,
+    );
+  }
+  for (const other of older) {
+    const theirs = vxlanSettings(other);
+    const theirSubnet = parseSubnet(theirs.subnet);
+    if (theirSubnet !== null && overlap(subnet, theirSubnet)) {
+      return refuse(
+        'LinkRangeConflict',
+        `spec.returnPath.vxlan.subnet ${settings.subnet} overlaps ${theirs.subnet} of class ${other.metadata.name}, which is older: give this class its own`,
+      );
+    }
+    const last = (vni: number, of: PortMapClass): number => vni + slotCount(of) - 1;
+    const sharesVnis = settings.vni <= last(theirs.vni, other) && theirs.vni <= last(settings.vni, portMapClass);
+    if (settings.port === theirs.port && sharesVnis) {
+      return refuse(
+        'LinkRangeConflict',
+        `spec.returnPath.vxlan.vni ${settings.vni} on UDP port ${settings.port} runs into the range of class ${other.metadata.name} (${theirs.vni}-${last(theirs.vni, other)}), which is older: give this class its own vni`,
+      );
+    }
+  }
+  const addresses = new Map<string, string>();
+  for (const row of portMapClass.status?.nodes ?? []) {
+    if (row.underlayAddress === undefined) continue;
+    const other = addresses.get(row.underlayAddress);
+    if (other !== undefined) {
+      return refuse(
+        'UnderlayAmbiguous',
+        `nodes ${other} and ${row.name} both report underlay address ${row.underlayAddress}: set spec.returnPath.vxlan.underlayInterface`,
+      );
+    }
+    addresses.set(row.underlayAddress, row.name);
+  }
+  return valid;
+}

@@ -1,0 +1,102 @@
+/** Links between an accepting node and a pod's node: slots, addresses, names, MTU. All agents derive the same. */
+import { createHash } from 'node:crypto';
+import { vxlanSettings } from '../api/defaults.ts';
+import type { LinkStatus, PortMapClass, PortMapClassNodeStatus } from '../api/types.ts';
+import { formatAddress, parseSubnet } from './ipv4.ts';
+import type { PlannedLink } from './node-plan.ts';
+import { byName, type ClusterSnapshot, internalAddress } from './snapshot.ts';
+
+/** Bytes of VXLAN over IPv4: outer Ethernet-less IP 20, UDP 8, VXLAN 8, inner Ethernet 14. */
+export const encapsulationBytes = 50;
+
+/** A slot nobody has needed for this long is free again: 24 hours, in milliseconds. */
+export const slotRetentionMs = 24 * 60 * 60 * 1000;
+
+export function linkKey(a: string, b: string): string {
+  return [a, b].sort(byName).join('/');
+}
+
+/** `kup-` and the first 8 hex digits of sha256(class, newline, peer): both ends name their own device without asking. */
+export function linkDevice(className: string, peer: string): string {
+  return `kup-${createHash('sha256').update(`${className}\n${peer}`).digest('hex').slice(0, 8)}`;
+}
+
+export function recordedLink(portMapClass: PortMapClass, a: string, b: string): LinkStatus | undefined {
+  const key = linkKey(a, b);
+  return portMapClass.status?.links?.find((link) => link.key === key);
+}
+
+/** How many links the class's subnet and VNI range have room for; 0 when the subnet does not parse. */
+export function slotCount(portMapClass: PortMapClass): number {
+  const { vni, subnet } = vxlanSettings(portMapClass);
+  const parsed = parseSubnet(subnet);
+  // A VNI has 24 bits.
+  return parsed === null ? 0 : Math.min(parsed.size / 2, 2 ** 24 - vni);
+}
+
+/** The lowest slot that no recorded link holds, or null when all are taken. */
+export function freeSlot(portMapClass: PortMapClass): number | null {
+  const taken = new Set(portMapClass.status?.links?.map((link) => link.slot));
+  const count = slotCount(portMapClass);
+  for (let slot = 0; slot < count; slot++) if (!taken.has(slot)) return slot;
+  return null;
+}
+
+/** The /31 of a slot. @throws Error when the class's subnet does not parse: such a class has no slots to ask for */
+export function slotSubnet(portMapClass: PortMapClass, slot: number): { lower: string; upper: string; text: string } {
+  const subnet = parseSubnet(vxlanSettings(portMapClass).subnet);
+  if (subnet === null) throw new Error(`class ${portMapClass.metadata.name}: subnet does not parse`);
+  const lower = subnet.base + 2 * slot;
+  return { lower: formatAddress(lower), upper: formatAddress(lower + 1), text: `${formatAddress(lower)}/31` };
+}
+
+function row(portMapClass: PortMapClass, node: string): PortMapClassNodeStatus | undefined {
+  return portMapClass.status?.nodes?.find((each) => each.name === node);
+}
+
+/** The address that carries a node's links: what it reports, else the Node's InternalIP. */
+export function underlayAddress(
+  snapshot: ClusterSnapshot,
+  portMapClass: PortMapClass,
+  node: string,
+): string | undefined {
+  const object = snapshot.nodes.find((each) => each.metadata?.name === node);
+  return row(portMapClass, node)?.underlayAddress ?? (object === undefined ? undefined : internalAddress(object));
+}
+
+/** What this node knows of its own underlay, ahead of what it has written into status. */
+export interface OwnUnderlay {
+  address: string;
+  /** Bytes. */
+  mtu: number;
+}
+
+/** This node's end of the link to `peer`, or null while the slot is not recorded or an address is unknown. */
+export function plannedLink(
+  snapshot: ClusterSnapshot,
+  portMapClass: PortMapClass,
+  node: string,
+  peer: string,
+  own: OwnUnderlay,
+): PlannedLink | null {
+  const recorded = recordedLink(portMapClass, node, peer);
+  const peerUnderlayAddress = underlayAddress(snapshot, portMapClass, peer);
+  if (recorded === undefined || recorded.slot >= slotCount(portMapClass) || peerUnderlayAddress === undefined)
+    return null;
+  const { vni, port } = vxlanSettings(portMapClass);
+  const { lower, upper } = slotSubnet(portMapClass, recorded.slot);
+  const isLower = byName(node, peer) < 0;
+  return {
+    device: linkDevice(portMapClass.metadata.name, peer),
+    className: portMapClass.metadata.name,
+    peer,
+    vni: vni + recorded.slot,
+    port,
+    underlayAddress: own.address,
+    peerUnderlayAddress,
+    address: isLower ? lower : upper,
+    peerAddress: isLower ? upper : lower,
+    // A peer without a row yet leaves the link at this node's own figure.
+    mtu: Math.min(own.mtu, row(portMapClass, peer)?.underlayMTU ?? own.mtu) - encapsulationBytes,
+  };
+}
