@@ -1,0 +1,124 @@
+/**
+ * Conntrack entries that a change has made stale, and nothing else. A flow keeps the translation it began with: without
+ * this a client that keeps its source port stays on the old pod, and a packet that came before the rules keeps the
+ * mapping dead for its sender. Always after the rules are in place, since the next packet makes a new entry at once.
+ */
+import type { Delivery, Protocol } from '../plan/node-plan.ts';
+import { run } from './command.ts';
+import { deliveryKey } from './ruleset.ts';
+
+export interface ConntrackEntry {
+  protocol: Protocol;
+  source: string;
+  destination: string;
+  sourcePort: number;
+  destinationPort: number;
+  /** Where answers come from: the translated destination, or the original one where nothing was translated. */
+  replySource: string;
+  replySourcePort: number;
+}
+
+export interface DeliveryChange {
+  before: Delivery | undefined;
+  after: Delivery | undefined;
+}
+
+/** Deliveries that differ between two plans in where they lead. */
+export function changedDeliveries(before: readonly Delivery[], after: readonly Delivery[]): DeliveryChange[] {
+  const old = new Map(before.map((each) => [deliveryKey(each), each]));
+  const changes: DeliveryChange[] = [];
+  for (const delivery of after) {
+    const key = deliveryKey(delivery);
+    const previous = old.get(key);
+    old.delete(key);
+    const same = previous?.targetAddress === delivery.targetAddress && previous.targetPort === delivery.targetPort;
+    if (!same) changes.push({ before: previous, after: delivery });
+  }
+  return [...changes, ...[...old.values()].map((gone) => ({ before: gone, after: undefined }))];
+}
+
+function covers(delivery: Delivery, entry: ConntrackEntry): boolean {
+  return (
+    entry.protocol === delivery.protocol &&
+    entry.destinationPort >= delivery.port &&
+    entry.destinationPort <= delivery.endPort &&
+    delivery.dialledAddresses.includes(entry.destination)
+  );
+}
+
+/**
+ * @param ownAddresses every address of this node: an entry to one of them that was not translated was delivered locally
+ */
+export function isStale(
+  entry: ConntrackEntry,
+  { before, after }: DeliveryChange,
+  ownAddresses: ReadonlySet<string>,
+): boolean {
+  if (before !== undefined && covers(before, entry) && entry.replySource === before.targetAddress) {
+    // The same pod under the same address and port is no change for this entry.
+    const goesOn =
+      after !== undefined && after.targetAddress === before.targetAddress && after.targetPort === entry.replySourcePort;
+    return !goesOn;
+  }
+  const isUntranslated = entry.replySource === entry.destination && ownAddresses.has(entry.destination);
+  return before === undefined && after !== undefined && covers(after, entry) && isUntranslated;
+}
+
+/** Entries of `conntrack -L`, those of protocols without ports left out. */
+export function parseConntrack(listing: string): ConntrackEntry[] {
+  return listing.split('\n').flatMap((line) => {
+    const protocol = /^(tcp|udp)\s/.exec(line)?.[1];
+    if (protocol === undefined) return [];
+    const values = (name: string): string[] =>
+      [...line.matchAll(new RegExp(`\\b${name}=(\\S+)`, 'g'))].map((match) => match[1] ?? '');
+    const [source = '', replySource = ''] = values('src');
+    const [destination = ''] = values('dst');
+    const [sourcePort = '', replySourcePort = ''] = values('sport');
+    const [destinationPort = ''] = values('dport');
+    return [
+      {
+        protocol: protocol === 'tcp' ? ('TCP' as const) : ('UDP' as const),
+        source,
+        destination,
+        sourcePort: Number(sourcePort),
+        destinationPort: Number(destinationPort),
+        replySource,
+        replySourcePort: Number(replySourcePort),
+      },
+    ];
+  });
+}
+
+async function list(protocols: ReadonlySet<Protocol>): Promise<ConntrackEntry[]> {
+  const lists = await Promise.all(
+    [...protocols].map((protocol) =>
+      run(['conntrack', '-L', '-f', 'ipv4', '-p', protocol.toLowerCase()], { allowFailure: true }),
+    ),
+  );
+  return lists.flatMap(parseConntrack);
+}
+
+function deletion(entry: ConntrackEntry): string {
+  return `-D -f ipv4 -p ${entry.protocol.toLowerCase()} --orig-src ${entry.source} --orig-dst ${entry.destination} --orig-port-src ${entry.sourcePort} --orig-port-dst ${entry.destinationPort}`;
+}
+
+/**
+ * Deletes the entries that these changes made stale.
+ * @returns what was deleted
+ */
+export async function deleteStale(
+  changes: readonly DeliveryChange[],
+  ownAddresses: readonly string[],
+): Promise<ConntrackEntry[]> {
+  if (changes.length === 0) return [];
+  const protocols = new Set(changes.flatMap(({ before, after }) => (before ?? after)?.protocol ?? []));
+  const own = new Set([...ownAddresses, ...changes.flatMap((change) => change.after?.dialledAddresses ?? [])]);
+  const stale = (await list(protocols)).filter((entry) => changes.some((change) => isStale(entry, change, own)));
+  if (stale.length === 0) return [];
+  // An entry that is gone by now makes conntrack fail; that it is gone is what was wanted.
+  await run(['conntrack', '--load-file', '-'], {
+    input: stale.map((entry) => `${deletion(entry)}\n`).join(''),
+    allowFailure: true,
+  });
+  return stale;
+}
