@@ -49,9 +49,9 @@ export class Datapath {
     // Until all of it is done, nobody knows what the kernel holds.
     this.#known = null;
     await applyChange(change, { nftStarted: (pid) => this.#rememberCommit(pid) });
-    const addresses = new Map([
-      ...reading.interfaces.map((each) => [each.name, each.addresses] as const),
-      ...plan.links.map((link) => [link.device, [link.address]] as const),
+    const addresses = new Map<string, string[]>([
+      ...reading.interfaces.map((each) => [each.name, each.addresses] as [string, string[]]),
+      ...plan.links.map((link) => [link.device, [link.address]] as [string, string[]]),
     ]);
     const before = have.sets === null ? [] : deliveriesOf(have.sets, (device) => addresses.get(device) ?? []);
     const deleted = await deleteStale(changedDeliveries(before, plan.deliveries), [...addresses.values()].flat());
