@@ -22,8 +22,17 @@ export class ClusterError extends Error {
 interface ResourceEntry {
   name: string;
   kind: string;
+  singularName: string;
+  shortNames?: string[];
   namespaced: boolean;
 }
+
+export interface ObjectTable {
+  columnDefinitions: { name: string; priority: number }[];
+  rows: { cells: (string | number | boolean | null)[]; object: { metadata: { namespace?: string; name: string } } }[];
+}
+
+const tableMediaType = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 
 export class ClusterClient {
   readonly #socketPath: string;
@@ -67,6 +76,19 @@ export class ClusterClient {
       if (error instanceof ClusterError && error.status === 404) return false;
       throw error;
     }
+  }
+
+  /**
+   * Objects as the table that `kubectl get` prints.
+   * @param word plural, singular, kind or short name, as kubectl takes it
+   * @throws ClusterError naming the kinds there are
+   */
+  async table(word: string): Promise<ObjectTable> {
+    return (await this.#call('GET', await this.#pathByWord(word), undefined, undefined, tableMediaType)) as ObjectTable;
+  }
+
+  async listByWord(word: string): Promise<unknown[]> {
+    return ((await this.#call('GET', await this.#pathByWord(word))) as { items: unknown[] }).items;
   }
 
   async patchStatus(apiVersion: string, kind: string, name: string, namespace: string, status: unknown): Promise<void> {
@@ -114,8 +136,30 @@ export class ClusterClient {
     return `${root}${scope}/${found.name}${name === undefined ? '' : `/${name}`}`;
   }
 
-  async #call(method: string, path: string, body?: unknown, contentType = 'application/json'): Promise<unknown> {
-    const response = await this.#send(method, path, body, contentType);
+  async #pathByWord(word: string): Promise<string> {
+    const groups = (await this.#call('GET', '/apis')) as { groups: { preferredVersion: { groupVersion: string } }[] };
+    const roots = ['/api/v1', ...groups.groups.map((group) => `/apis/${group.preferredVersion.groupVersion}`)];
+    const known: string[] = [];
+    for (const root of roots) {
+      const { resources } = (await this.#call('GET', root)) as { resources: ResourceEntry[] };
+      for (const { name, kind, singularName, shortNames = [] } of resources) {
+        if (name.includes('/')) continue;
+        if ([name, kind.toLowerCase(), singularName, ...shortNames].includes(word.toLowerCase()))
+          return `${root}/${name}`;
+        known.push(name);
+      }
+    }
+    throw new ClusterError(404, `the lab's API serves no "${word}": it serves ${known.sort().join(', ')}`);
+  }
+
+  async #call(
+    method: string,
+    path: string,
+    body?: unknown,
+    contentType = 'application/json',
+    accept = 'application/json',
+  ): Promise<unknown> {
+    const response = await this.#send(method, path, body, contentType, accept);
     const chunks: Buffer[] = [];
     for await (const chunk of response) chunks.push(chunk as Buffer);
     const answer = JSON.parse(Buffer.concat(chunks).toString() || 'null') as { message?: string } | null;
@@ -124,10 +168,16 @@ export class ClusterClient {
     return answer;
   }
 
-  #send(method: string, path: string, body?: unknown, contentType = 'application/json'): Promise<IncomingMessage> {
+  #send(
+    method: string,
+    path: string,
+    body?: unknown,
+    contentType = 'application/json',
+    accept = 'application/json',
+  ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const sent = request(
-        { socketPath: this.#socketPath, method, path, headers: { 'content-type': contentType } },
+        { socketPath: this.#socketPath, method, path, headers: { 'content-type': contentType, accept } },
         resolve,
       );
       sent.setTimeout(10_000, () =>

@@ -37,11 +37,16 @@ export async function buildMesh(backend: Backend, topology: Topology): Promise<W
       wireguardConfiguration(topology, members, member),
       meshInterfaceLines(topology, member),
     );
-  // Public members first: a first handshake that finds nobody is repeated only after 5 s.
+  await Promise.all(members.map(start));
+  // One after the other, those that can be reached first. A member that comes up greets everyone; two that greet each
+  // other at once both wait for an answer, and a greeting that finds nobody is repeated only after 5 s (measured: the
+  // mesh then takes 5.2 s instead of 0.1 s).
   const isPublic = (member: MeshMember): boolean =>
     topology.sites.some((site) => site.name === member.site && site.nat === 'public');
-  await Promise.all(members.filter(isPublic).map(start));
-  await Promise.all(members.filter((member) => !isPublic(member)).map(start));
+  const inOrder = [...members.filter(isPublic), ...members.filter((member) => !isPublic(member))];
+  for (const member of inOrder) {
+    await backend.host(member.name).exec(['ip', 'link', 'set', topology.mesh.interface, 'up']);
+  }
   return kind;
 }
 

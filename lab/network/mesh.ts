@@ -69,12 +69,11 @@ export function wireguardConfiguration(topology: Topology, members: readonly Mes
   return `${own.join('\n')}\n\n${peers.join('\n\n')}\n`;
 }
 
-/** `ip -batch` lines that give the mesh interface its address once it exists. */
+/** `ip -batch` lines that give the mesh interface its address once it exists; it stays down. */
 export function meshInterfaceLines(topology: Topology, self: MeshMember): string[] {
   const { interface: device, mtu, cidr } = topology.mesh;
   return [
     `link set ${device} mtu ${mtu}`,
     `addr add ${self.meshAddress}/${parseSubnet(cidr).prefixLength} dev ${device}`,
-    `link set ${device} up`,
   ];
 }

@@ -31,7 +31,7 @@ cat | wg setconf "$2" /dev/stdin && printf %s "$3" | ip -batch -`;
 /**
  * @param device name of the interface to make
  * @param configuration input of `wg setconf`
- * @param interfaceLines `ip -batch` lines run once the interface exists
+ * @param interfaceLines `ip -batch` lines run once the interface exists; they leave it down
  */
 export async function startWireguard(
   host: Host,

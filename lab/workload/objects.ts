@@ -1,5 +1,5 @@
 /** The Kubernetes objects that a cluster's own controllers and kubelets would have written for the lab's nodes and pods. */
-import type { V1EndpointSlice, V1Namespace, V1Node, V1Pod, V1Service } from '@kubernetes/client-node';
+import type { V1Namespace, V1Node, V1Pod, V1Service } from '@kubernetes/client-node';
 import type { Protocol } from '../station/protocol.ts';
 import type { LabNode } from '../topology/topology.ts';
 
@@ -21,7 +21,12 @@ export interface PodRecord {
   address: string;
   ports: PodPort[];
   ready: boolean;
+  /** Unique in the lab; names the pod's device on its node. */
+  index: number;
 }
+
+/** Where a later `lab` command finds a pod's index. */
+export const indexAnnotation = 'lab.kuport.wlz.li/index';
 
 export function nodeObject(node: LabNode, ready = true): V1Node {
   return {
@@ -57,7 +62,12 @@ export function podObject(pod: PodRecord): V1Pod {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { namespace: pod.namespace, name: pod.name, labels: { app: pod.app } },
+    metadata: {
+      namespace: pod.namespace,
+      name: pod.name,
+      labels: { app: pod.app },
+      annotations: { [indexAnnotation]: String(pod.index) },
+    },
     spec: {
       nodeName: pod.node,
       containers: [
@@ -94,27 +104,5 @@ export function serviceObject(namespace: string, name: string, ports: readonly P
         targetPort: port.port,
       })),
     },
-  };
-}
-
-/** What the EndpointSlice controller writes for a Service and the pods it selects. */
-export function endpointSliceObject(
-  namespace: string,
-  service: string,
-  ports: readonly PodPort[],
-  pods: readonly PodRecord[],
-): V1EndpointSlice {
-  return {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { namespace, name: `${service}-lab`, labels: { 'kubernetes.io/service-name': service } },
-    addressType: 'IPv4',
-    endpoints: pods.map((pod) => ({
-      addresses: [pod.address],
-      nodeName: pod.node,
-      targetRef: { kind: 'Pod', namespace: pod.namespace, name: pod.name },
-      conditions: { ready: pod.ready, serving: pod.ready, terminating: false },
-    })),
-    ports: ports.map((port) => ({ name: port.name, protocol: port.protocol, port: port.port })),
   };
 }

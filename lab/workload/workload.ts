@@ -2,22 +2,18 @@
  * Pods, and the Services and EndpointSlices that follow them: plays kubelet, scheduler and the EndpointSlice controller
  * for the few pods a scenario needs.
  */
+import type { V1EndpointSlice, V1Pod, V1Service } from '@kubernetes/client-node';
 import type { Backend } from '../backends/backend.ts';
 import type { Host } from '../backends/host.ts';
 import type { ClusterClient } from '../cluster/client.ts';
 import type { CniNode } from '../cni/node.ts';
-import { attachPod, type CniSwitches, detachPod } from '../cni/pod.ts';
+import { attachPod, detachPod } from '../cni/pod.ts';
+import type { CniSwitches } from '../cni/switches.ts';
 import { applyHostSetup } from '../network/host-setup.ts';
 import type { EchoSighting } from '../station/protocol.ts';
 import { formatAddress, parseSubnet } from '../topology/ipv4.ts';
-import {
-  endpointSliceObject,
-  namespaceObject,
-  type PodPort,
-  type PodRecord,
-  podObject,
-  serviceObject,
-} from './objects.ts';
+import { endpointSlices } from './endpoints.ts';
+import { indexAnnotation, namespaceObject, type PodPort, type PodRecord, podObject, serviceObject } from './objects.ts';
 
 export interface PodRequest {
   namespace: string;
@@ -44,17 +40,6 @@ export interface Pod {
   serverOn(port: PodPort): number;
 }
 
-interface RunningPod extends Pod {
-  index: number;
-  servers: Map<string, number>;
-}
-
-interface ServiceRecord {
-  namespace: string;
-  name: string;
-  ports: readonly PodPort[];
-}
-
 /** First host number that pods get in their node's range: .1 is the router's, the rest below is left to tests. */
 const firstPodNumber = 10;
 
@@ -63,9 +48,8 @@ export class Workload {
   readonly #cluster: ClusterClient;
   readonly #nodes: ReadonlyMap<string, CniNode>;
   readonly #switches: CniSwitches;
-  readonly #pods = new Map<string, RunningPod>();
-  readonly #services = new Map<string, ServiceRecord>();
-  #nextIndex = 1;
+  /** Addresses and indexes in use, read from the API once: another driver may have started pods before. */
+  #taken: Promise<{ addresses: Set<string>; nextIndex: number }> | null = null;
 
   constructor(backend: Backend, cluster: ClusterClient, nodes: ReadonlyMap<string, CniNode>, switches: CniSwitches) {
     this.#backend = backend;
@@ -81,22 +65,21 @@ export class Workload {
   /** Starts a pod: namespace, device, echo responders, Pod object, then the endpoints of the Services that select it. */
   async startPod(request: PodRequest): Promise<Pod> {
     const node = this.#node(request.node);
-    const index = this.#nextIndex++;
+    const taken = await this.#read();
     const record: PodRecord = {
       namespace: request.namespace,
       name: request.name,
       app: request.app ?? request.name,
       node: request.node,
-      address: request.address ?? this.#freeAddress(node),
+      address: request.address ?? freeAddress(node, taken.addresses),
       ports: [...request.ports],
       ready: true,
+      index: taken.nextIndex++,
     };
+    taken.addresses.add(record.address);
+    const { index } = record;
     const host = await this.#backend.createPod(request.node, request.name);
-    const setup = attachPod(
-      node,
-      { name: request.name, address: record.address, index, netns: host.name },
-      this.#switches,
-    );
+    const setup = attachPod(node, { address: record.address, index, netns: host.name }, this.#switches);
     await applyHostSetup(this.#backend.host(request.node), setup.onNode);
     await applyHostSetup(host, setup.inPod);
     const servers = new Map<string, number>();
@@ -112,11 +95,9 @@ export class Workload {
       });
       servers.set(portKey(port), server);
     }
-    const pod: RunningPod = {
+    const pod: Pod = {
       record,
       host,
-      index,
-      servers,
       sightings: async () => {
         const lists = await Promise.all(
           [...servers.values()].map((server) => host.station.request('echoSightings', { server })),
@@ -129,59 +110,107 @@ export class Workload {
         return server;
       },
     };
-    this.#pods.set(podKey(record), pod);
     await this.#cluster.apply(podObject(record));
-    await this.#publish(record);
+    await this.#publish(record.namespace);
     return pod;
   }
 
   async stopPod(pod: Pod): Promise<void> {
     const { record } = pod;
-    const running = this.#pods.get(podKey(record));
-    if (running === undefined) return;
-    this.#pods.delete(podKey(record));
-    await this.#publish(record);
     await this.#cluster.delete('v1', 'Pod', record.name, record.namespace);
+    await this.#publish(record.namespace);
     const node = this.#node(record.node);
     const setup = detachPod(
       node,
-      { name: record.name, address: record.address, index: running.index, netns: running.host.name },
+      { address: record.address, index: record.index, netns: pod.host.name },
       this.#switches,
     );
     await this.#backend.removePod(record.name);
     await applyHostSetup(this.#backend.host(record.node), setup);
+    (await this.#read()).addresses.delete(record.address);
   }
 
   /** A Service whose endpoints are the ready pods with label `app` = its name, now and from now on. */
   async createService(namespace: string, name: string, ports: readonly PodPort[]): Promise<void> {
-    const service = { namespace, name, ports };
-    this.#services.set(`${namespace}/${name}`, service);
-    await this.#cluster.apply(serviceObject(namespace, name, ports));
-    await this.#writeSlice(service);
+    await this.applyService(serviceObject(namespace, name, ports));
+  }
+
+  async applyService(service: V1Service): Promise<'created' | 'configured'> {
+    const did = await this.#cluster.apply(service);
+    await this.#publish(service.metadata?.namespace ?? 'default');
+    return did;
   }
 
   async deleteService(namespace: string, name: string): Promise<void> {
-    this.#services.delete(`${namespace}/${name}`);
-    await this.#cluster.delete('discovery.k8s.io/v1', 'EndpointSlice', `${name}-lab`, namespace);
     await this.#cluster.delete('v1', 'Service', name, namespace);
+    await this.#publish(namespace);
+  }
+
+  /**
+   * Runs a Pod as a manifest describes it: node, container ports and labels count, the image does not.
+   * @throws Error naming the field that is missing
+   */
+  async applyPod(manifest: V1Pod): Promise<'created'> {
+    const { metadata, spec } = manifest;
+    if (spec?.nodeName === undefined)
+      throw new Error('spec.nodeName is missing: the lab has no scheduler, so say which node');
+    const { name = '', namespace = 'default', labels = {} } = metadata ?? {};
+    const ports = spec.containers.flatMap((container) => container.ports ?? []);
+    if (ports.length === 0) throw new Error('no container port is named: the lab would have nothing to listen on');
+    const pod = await this.startPod({
+      namespace,
+      name,
+      node: spec.nodeName,
+      ...(labels.app === undefined ? {} : { app: labels.app }),
+      ports: ports.map((port) => ({
+        name: port.name ?? '',
+        protocol: port.protocol === 'UDP' ? 'UDP' : 'TCP',
+        port: port.containerPort,
+      })),
+    });
+    await this.#cluster.apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace, name: pod.record.name, labels },
+    });
+    await this.#publish(namespace);
+    return 'created';
   }
 
   /** Readiness as a probe would report it; an unready pod goes on running. */
   async setReady(pod: Pod, ready: boolean): Promise<void> {
     pod.record.ready = ready;
     await this.#cluster.apply(podObject(pod.record));
-    await this.#publish(pod.record);
+    await this.#publish(pod.record.namespace);
   }
 
-  async #publish({ namespace, app }: PodRecord): Promise<void> {
-    const service = this.#services.get(`${namespace}/${app}`);
-    if (service !== undefined) await this.#writeSlice(service);
+  /** Brings the EndpointSlices of a namespace in line with its Services and pods. */
+  async #publish(namespace: string): Promise<void> {
+    const [services, pods, present] = await Promise.all([
+      this.#cluster.list<V1Service>('v1', 'Service', namespace),
+      this.#cluster.list<V1Pod>('v1', 'Pod', namespace),
+      this.#cluster.list<V1EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice', namespace),
+    ]);
+    const wanted = services
+      .filter((service) => service.spec?.selector !== undefined)
+      .flatMap((service) => endpointSlices(service, pods));
+    const names = new Set(wanted.map((slice) => slice.metadata?.name));
+    await Promise.all([
+      ...wanted.map((slice) => this.#cluster.apply(slice)),
+      ...present
+        .filter((slice) => !names.has(slice.metadata?.name))
+        .map((slice) =>
+          this.#cluster.delete('discovery.k8s.io/v1', 'EndpointSlice', slice.metadata?.name ?? '', namespace),
+        ),
+    ]);
   }
 
-  async #writeSlice({ namespace, name, ports }: ServiceRecord): Promise<void> {
-    const pods = [...this.#pods.values()].map((pod) => pod.record);
-    const selected = pods.filter((pod) => pod.namespace === namespace && pod.app === name);
-    await this.#cluster.apply(endpointSliceObject(namespace, name, ports, selected));
+  #read(): Promise<{ addresses: Set<string>; nextIndex: number }> {
+    this.#taken ??= this.#cluster.list<V1Pod>('v1', 'Pod').then((pods) => ({
+      addresses: new Set(pods.map((pod) => pod.status?.podIP ?? '')),
+      nextIndex: 1 + Math.max(0, ...pods.map((pod) => Number(pod.metadata?.annotations?.[indexAnnotation] ?? 0))),
+    }));
+    return this.#taken;
   }
 
   #node(name: string): CniNode {
@@ -190,20 +219,15 @@ export class Workload {
       throw new Error(`no node is named "${name}": there are ${[...this.#nodes.keys()].join(', ')}`);
     return node;
   }
-
-  #freeAddress(node: CniNode): string {
-    const taken = new Set([...this.#pods.values()].map((pod) => pod.record.address));
-    const { base } = parseSubnet(node.podCidr);
-    for (let number = firstPodNumber; number < 250; number++) {
-      const address = formatAddress(base + number);
-      if (!taken.has(address)) return address;
-    }
-    throw new Error(`${node.name} has no free pod address left in ${node.podCidr}`);
-  }
 }
 
-function podKey({ namespace, name }: PodRecord): string {
-  return `${namespace}/${name}`;
+function freeAddress(node: CniNode, taken: ReadonlySet<string>): string {
+  const { base } = parseSubnet(node.podCidr);
+  for (let number = firstPodNumber; number < 250; number++) {
+    const address = formatAddress(base + number);
+    if (!taken.has(address)) return address;
+  }
+  throw new Error(`${node.name} has no free pod address left in ${node.podCidr}`);
 }
 
 function portKey({ protocol, port }: PodPort): string {

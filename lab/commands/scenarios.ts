@@ -1,0 +1,101 @@
+/** `lab scenarios`: boots a lab, runs scenarios, writes the report, takes the lab down. */
+import { rm } from 'node:fs/promises';
+import { pictureOf } from '../evidence/picture-of.ts';
+import { writeReport } from '../evidence/report.ts';
+import { type Run, type ScenarioResult, summarise } from '../evidence/results.ts';
+import type { Lab } from '../lab.ts';
+import { discoverScenarios } from '../scenario/discover.ts';
+import { runScenarios } from '../scenario/runner.ts';
+import { formatDuration } from '../terminal/duration.ts';
+import { Progress } from '../terminal/progress.ts';
+import { printScenarioTable, summaryLine } from '../terminal/scenario-table.ts';
+import { openTerminal } from '../terminal/terminal.ts';
+import { loadTopology } from '../topology/load.ts';
+import { boot, SetUpError } from './boot.ts';
+import { readVersions } from './versions.ts';
+
+export interface ScenariosOptions {
+  topology: string;
+  name: string;
+  filters: string[];
+  /** Folder the report is written to. */
+  report: string;
+  list: boolean;
+  json: boolean;
+}
+
+/** @returns exit status: 0 when all passed, 1 when not */
+export async function scenariosCommand(options: ScenariosOptions): Promise<number> {
+  const terminal = openTerminal(options.json ? process.stderr : process.stdout);
+  const scenarios = await discoverScenarios(options.filters);
+  if (options.list) {
+    for (const { name, sentence } of scenarios) process.stdout.write(`${name.padEnd(32)} ${sentence}\n`);
+    return 0;
+  }
+  const topology = loadTopology(options.topology);
+  const progress = new Progress(terminal);
+  const startedAt = new Date().toISOString();
+  const begin = performance.now();
+  await rm(options.report, { recursive: true, force: true });
+
+  let lab: Lab | null = null;
+  let results: ScenarioResult[] = [];
+  let setUpFailure: SetUpError | null = null;
+  try {
+    lab = await boot({ name: options.name, topology }, progress, options.report);
+    let step = progress.start('');
+    results = await runScenarios(lab, scenarios, {
+      reportFolder: options.report,
+      onStart: ({ name }) => {
+        step = progress.start(name);
+      },
+      onResult: ({ verdict, reason = '' }) => {
+        if (verdict === 'passed') step.done();
+        else step.fail(`${verdict}: ${reason.split('\n')[0]}`);
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof SetUpError)) throw error;
+    setUpFailure = error;
+  }
+  const wireguard = lab?.state.wireguard ?? 'wireguard-go';
+  const run: Run = {
+    startedAt,
+    topology: pictureOf(topology, lab === null ? null : wireguard),
+    backend: 'netns',
+    versions:
+      lab === null
+        ? {
+            kernel: '',
+            nft: '',
+            iproute2: '',
+            wireguard: { kind: wireguard, version: '' },
+            node: process.versions.node,
+          }
+        : await readVersions(lab.host(topology.nodes[0]?.name ?? 'internet'), wireguard),
+    phases: [
+      ...(lab?.state.phases ?? []),
+      { name: 'scenarios', milliseconds: results.reduce((sum, each) => sum + each.milliseconds, 0) },
+    ],
+    scenarios: results,
+    ...(setUpFailure === null
+      ? {}
+      : {
+          setupFailure: {
+            message: setUpFailure.message,
+            ...(setUpFailure.evidenceFolder === null ? {} : { evidenceFolder: setUpFailure.evidenceFolder }),
+          },
+        }),
+  };
+  await lab?.down();
+  const report = await writeReport(options.report, run);
+  const summary = summarise(run);
+  if (options.json) process.stdout.write(`${JSON.stringify({ summary, ...run })}\n`);
+  terminal.line();
+  printScenarioTable(terminal, results, options.report);
+  terminal.line();
+  if (setUpFailure !== null) terminal.line(terminal.colours.red(`the lab did not come up: ${setUpFailure.message}`));
+  terminal.line(`report: ${report.page}   took ${formatDuration(performance.now() - begin)} in all`);
+  terminal.line(summaryLine(summary));
+  return summary.ok ? 0 : 1;
+}

@@ -1,0 +1,103 @@
+/** The Kubernetes side of a lab: the API server in the control host and everyone's way to it. */
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Host } from './backends/host.ts';
+import { makeCertificates, type ServerCertificates } from './cluster/certificates.ts';
+import { ClusterClient } from './cluster/client.ts';
+import type { ApiServerConfiguration } from './cluster/configuration.ts';
+import { kubeconfig } from './cluster/kubeconfig.ts';
+import { program, projectRoot } from './project.ts';
+import { waitFor } from './scenario/wait.ts';
+import type { Topology } from './topology/topology.ts';
+import { namespaceObject, nodeObject } from './workload/objects.ts';
+
+export const apiServerLog = 'apiserver';
+const apiPort = 6443;
+const configurationPath = '/run/lab/apiserver.json';
+export const requestLogPath = '/run/lab/api-requests.log';
+
+export interface ControlPlane {
+  client: ClusterClient;
+  /** kubeconfig of a user, e.g. a node's agent; valid on any host of the mesh. */
+  kubeconfigFor(user: string): string;
+}
+
+/** Users: one agent per node, and the admin. */
+function makeTokens(topology: Topology): Map<string, string> {
+  const users = ['admin', ...topology.nodes.map((node) => agentUser(node.name))];
+  return new Map(users.map((user) => [user, randomBytes(16).toString('hex')]));
+}
+
+export function agentUser(node: string): string {
+  return `system:serviceaccount:kuport-system:kuport-agent-${node}`;
+}
+
+/**
+ * Starts the embedded API server, reached over the mesh with TLS, and registers the topology's nodes.
+ * @param stateFolder folder that the driver sees too: the server's unix socket lies there
+ * @throws Error with the server's log when it does not come up
+ */
+export async function startControlPlane(control: Host, topology: Topology, stateFolder: string): Promise<ControlPlane> {
+  const { meshAddress } = topology.control;
+  const unixSocket = join(stateFolder, 'api.sock');
+  const certificates: ServerCertificates = await makeCertificates([
+    meshAddress,
+    '127.0.0.1',
+    'localhost',
+    'kubernetes',
+  ]);
+  const tokens = makeTokens(topology);
+  const configuration: ApiServerConfiguration = {
+    listen: { address: '0.0.0.0', port: apiPort },
+    unixSocket,
+    tls: certificates,
+    tokens: Object.fromEntries([...tokens].map(([user, token]) => [token, user])),
+    crdFolders: [join(projectRoot, 'crds')],
+    requestLog: requestLogPath,
+  };
+  await control.station.request('writeFile', {
+    path: configurationPath,
+    text: JSON.stringify(configuration),
+    mode: 0o600,
+  });
+  const server = await control.spawn(apiServerLog, [
+    process.execPath,
+    program('apiserver'),
+    '--config',
+    configurationPath,
+  ]);
+  const client = new ClusterClient(unixSocket);
+  let ended = false;
+  void server.ended.then(() => {
+    ended = true;
+  });
+  try {
+    await waitFor(
+      'the API server to answer',
+      async () => {
+        if (ended) throw new Error('it has ended');
+        return (await client.isReady()) ? true : undefined;
+      },
+      { timeoutMs: 10_000, intervalMs: 10 },
+    );
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${await control.readLog(apiServerLog, 3000).catch(() => '')}`);
+  }
+  await Promise.all([
+    ...topology.nodes.map((node) => client.apply(nodeObject(node))),
+    client.apply(namespaceObject('kuport-system')),
+  ]);
+  return {
+    client,
+    kubeconfigFor: (user) => {
+      const token = tokens.get(user);
+      if (token === undefined) throw new Error(`no user is named ${user}`);
+      return kubeconfig({
+        server: `https://${meshAddress}:${apiPort}`,
+        authority: certificates.authority,
+        user,
+        token,
+      });
+    },
+  };
+}

@@ -1,0 +1,237 @@
+/** A lab: a topology on a backend, with CNI, neighbours, Kubernetes API, agents and workload. What scenarios drive. */
+import { Agents } from './agents.ts';
+import type { Backend } from './backends/backend.ts';
+import type { Host } from './backends/host.ts';
+import { HolderConnection } from './backends/netns/holder-connection.ts';
+import { type LaunchedHolder, launchHolder } from './backends/netns/launch.ts';
+import { NetnsBackend } from './backends/netns/netns-backend.ts';
+import { isAlive, listLabs, stateFolder } from './backends/netns/state-folder.ts';
+import { ClusterClient } from './cluster/client.ts';
+import { cniNodes } from './cni/cni-nodes.ts';
+import { type CniNode, cniNodeSetup } from './cni/node.ts';
+import { type CniSwitches, defaultSwitches } from './cni/switches.ts';
+import { agentUser, type ControlPlane, startControlPlane } from './control-plane.ts';
+import { type NeighbourName, neighbourNames, neighbourSetups } from './neighbours/registry.ts';
+import { awaitMesh, buildMesh, buildUnderlay } from './network/build.ts';
+import { applyHostSetup } from './network/host-setup.ts';
+import { hostsOf, routerName } from './network/segments.ts';
+import { type Phase, Phases } from './phases.ts';
+import type { LabState } from './state.ts';
+import type { Client, LabNode, Topology } from './topology/topology.ts';
+import { Workload } from './workload/workload.ts';
+
+export interface LabOptions {
+  name: string;
+  topology: Topology;
+  cni?: Partial<CniSwitches>;
+  neighbours?: readonly NeighbourName[];
+  /** Start an agent on every node. Default true. */
+  agents?: boolean;
+  /** Told as each phase of start-up ends. */
+  onPhase?(phase: Phase): void;
+  /** Told as soon as there are hosts, so that a failed start can be looked into. */
+  onHosts?(hosts: Host[]): void;
+  /** Called when start-up has failed, while what has been made so far is still there. */
+  onFailure?(error: Error): Promise<void>;
+}
+
+/** Agents connect, list and make their first pass well within this, in milliseconds. */
+const agentsReadyMs = 15_000;
+
+export class Lab {
+  readonly state: LabState;
+  readonly backend: Backend;
+  readonly cluster: ClusterClient;
+  readonly agents: Agents;
+  readonly workload: Workload;
+  readonly nodes: ReadonlyMap<string, CniNode>;
+  readonly #connection: HolderConnection;
+  readonly #holder: LaunchedHolder | null;
+
+  private constructor(
+    state: LabState,
+    backend: Backend,
+    cluster: ClusterClient,
+    agents: Agents,
+    connection: HolderConnection,
+    holder: LaunchedHolder | null,
+  ) {
+    this.state = state;
+    this.backend = backend;
+    this.cluster = cluster;
+    this.agents = agents;
+    this.#connection = connection;
+    this.#holder = holder;
+    this.nodes = cniNodes(state.topology);
+    this.workload = new Workload(backend, cluster, this.nodes, state.cni);
+  }
+
+  /**
+   * Boots a lab. It ends with this process unless `letGo` is called.
+   * @throws LabExistsError, or an Error that names the phase; nothing is left then
+   */
+  static async up(options: LabOptions): Promise<Lab> {
+    const { name, topology } = options;
+    const cni = { ...defaultSwitches, ...options.cni };
+    const neighbours = options.neighbours ?? neighbourNames;
+    const phases = new Phases((phase) => options.onPhase?.(phase));
+    const holder = await phases.run('namespaces', () => launchHolder(name));
+    try {
+      const backend = new NetnsBackend(holder.connection);
+      await phases.run('hosts', () => backend.createHosts(hostsOf(topology)));
+      options.onHosts?.(backend.hosts());
+      await phases.run('cables and NAT', () => buildUnderlay(backend, topology));
+      const control = backend.host(topology.control.name);
+      // The API server needs no mesh to start: the two take their time side by side.
+      const starting = startControlPlane(control, topology, holder.folder);
+      starting.catch(() => undefined);
+      const wireguard = await phases.run('mesh', async () => {
+        const kind = await buildMesh(backend, topology);
+        await awaitMesh(backend, topology);
+        return kind;
+      });
+      await phases.run('CNI and neighbours', () => buildNodes(backend, topology, cni, neighbours));
+      const plane: ControlPlane = await phases.run('API server', () => starting);
+      const agents = new Agents(backend);
+      if (options.agents !== false) {
+        await phases.run('agents', async () => {
+          await Promise.all(
+            topology.nodes.map((node) => agents.start(node.name, plane.kubeconfigFor(agentUser(node.name)))),
+          );
+          await agents.ready(agentsReadyMs);
+        });
+      }
+      const state: LabState = {
+        name,
+        startedAt: new Date().toISOString(),
+        topology,
+        wireguard,
+        hosts: backend.hosts().map((host) => ({ name: host.name, role: host.role })),
+        agents: agents.pids,
+        cni,
+        neighbours: [...neighbours],
+        phases: phases.done,
+        adminKubeconfig: plane.kubeconfigFor('admin'),
+      };
+      await holder.connection.request('setState', { state });
+      return new Lab(state, backend, plane.client, agents, holder.connection, holder);
+    } catch (error) {
+      await options.onFailure?.(error as Error).catch(() => undefined);
+      await endHolder(holder.connection);
+      throw error;
+    }
+  }
+
+  /**
+   * A lab that is already up.
+   * @throws Error naming the labs there are
+   */
+  static async attach(name: string): Promise<Lab> {
+    const folder = stateFolder(name);
+    if (!isAlive(folder)) {
+      const others = listLabs().filter((lab) => lab.alive);
+      const there = others.length === 0 ? 'no lab is up' : `up are ${others.map((lab) => lab.name).join(', ')}`;
+      throw new Error(`no lab named "${name}" is up (${there}): start it with \`lab up --name ${name}\``);
+    }
+    const connection = await HolderConnection.open(`${folder}/holder.sock`);
+    const { state } = (await connection.request('getState', {})) as { state: LabState | null };
+    if (state === null) {
+      connection.close();
+      throw new Error(`lab "${name}" is still starting`);
+    }
+    const backend = new NetnsBackend(connection);
+    const { hosts } = state;
+    const { stations } = await listStations(connection);
+    const pods = stations
+      .filter((each) => each.startsWith('pod-'))
+      .map((each) => ({ name: each, role: 'pod' as const }));
+    backend.adopt([...hosts, ...pods]);
+    const agents = new Agents(backend);
+    agents.adopt(state.agents);
+    return new Lab(state, backend, new ClusterClient(`${folder}/api.sock`), agents, connection, null);
+  }
+
+  get topology(): Topology {
+    return this.state.topology;
+  }
+
+  host(name: string): Host {
+    return this.backend.host(name);
+  }
+
+  node(name: string): LabNode {
+    const node = this.topology.nodes.find((each) => each.name === name);
+    if (node === undefined)
+      throw new Error(
+        `no node is named "${name}": there are ${this.topology.nodes.map((each) => each.name).join(', ')}`,
+      );
+    return node;
+  }
+
+  clients(): Client[] {
+    return this.topology.clients;
+  }
+
+  /** The address under which the rest of the internet sees a client: its own, or its router's. */
+  publicAddress(client: Client): string {
+    const site = this.topology.sites.find((each) => each.name === client.site);
+    return site?.router ?? client.address;
+  }
+
+  /** The router a host is behind, or null. */
+  routerOf(site: string): Host | null {
+    const found = this.topology.sites.find((each) => each.name === site);
+    return found?.router === undefined ? null : this.backend.host(routerName(found));
+  }
+
+  /** Lets the lab go on without this process. */
+  async letGo(): Promise<void> {
+    await this.#holder?.letGo();
+    this.#connection.close();
+  }
+
+  /** Ends this process's connection; the lab stays as it is. */
+  disconnect(): void {
+    this.#connection.close();
+  }
+
+  /** Ends the lab and everything in it, and waits until it is gone. */
+  async down(): Promise<void> {
+    await endHolder(this.#connection);
+  }
+}
+
+async function listStations(connection: HolderConnection): Promise<{ stations: string[] }> {
+  const stations = await connection.request('stations', {});
+  return { stations: stations.map((each) => each.host) };
+}
+
+async function endHolder(connection: HolderConnection): Promise<void> {
+  await connection.request('shutdown', {}).catch(() => undefined);
+  await connection.closed;
+}
+
+async function buildNodes(
+  backend: Backend,
+  topology: Topology,
+  cni: CniSwitches,
+  neighbours: readonly NeighbourName[],
+): Promise<void> {
+  const all = [...cniNodes(topology).values()];
+  const cluster = { clusterCidr: topology.pods.cidr, kubeProxy: neighbours.includes('kube-proxy') };
+  await Promise.all(
+    all.map(async (node) => {
+      const host = backend.host(node.name);
+      await applyHostSetup(
+        host,
+        cniNodeSetup(
+          node,
+          all.filter((other) => other !== node),
+          cni,
+          cluster,
+        ),
+      );
+      for (const setup of neighbourSetups(node, neighbours)) await applyHostSetup(host, setup);
+    }),
+  );
+}

@@ -1,0 +1,235 @@
+/** The `lab` command: wiring only. */
+import { Command, Option } from 'commander';
+import { agentLog } from './agents.ts';
+import { labsFolder, listLabs, sweepDeadLabs } from './backends/netns/state-folder.ts';
+import { applyCommand } from './commands/apply.ts';
+import { reportFolder } from './commands/boot.ts';
+import { enterHost } from './commands/enter.ts';
+import { getCommand } from './commands/get.ts';
+import { graphCommand } from './commands/graph.ts';
+import { probeCommand } from './commands/probe.ts';
+import { scenariosCommand } from './commands/scenarios.ts';
+import { soakCommand } from './commands/soak.ts';
+import { statusCommand } from './commands/status.ts';
+import { upCommand } from './commands/up.ts';
+import { Lab } from './lab.ts';
+import { preflight, widenPath } from './preflight/preflight.ts';
+import { formatError } from './terminal/messages.ts';
+import { openTerminal } from './terminal/terminal.ts';
+import { builtInTopologies } from './topology/load.ts';
+
+/** Errors of input or machine that their message explains; anything else is ours and shows its stack. */
+const explained = new Set([
+  'TopologyError',
+  'ManifestError',
+  'PreflightError',
+  'LabExistsError',
+  'SetUpError',
+  'ClusterError',
+  'StationError',
+  'HostCommandError',
+]);
+
+widenPath();
+const program = new Command('lab')
+  .description('a multi-site Kubernetes-like cluster on one Linux machine, in private namespaces')
+  .showHelpAfterError('(lab --help lists the commands)');
+program.exitOverride();
+program.enablePositionalOptions();
+
+const nameOption = (): Option => new Option('--name <name>', 'which lab').default('default');
+
+/** Runs an action and ends with its exit status, whatever is still open. */
+function finish<Arguments extends unknown[]>(
+  action: (...args: Arguments) => Promise<number> | number,
+): (...args: Arguments) => Promise<void> {
+  return async (...args) => {
+    process.exitCode = await action(...args);
+    // Sockets to the lab may still be open; output must be out before the end.
+    process.stdout.write('', () => process.exit());
+  };
+}
+
+program
+  .command('up')
+  .argument('[topology]', `one of ${builtInTopologies().join(', ')}, or a YAML file`, 'home-edge')
+  .addOption(nameOption())
+  .option('--no-agents', 'leave kuport out')
+  .description('boot a lab and leave it up')
+  .action(
+    finish((topology: string, options: { name: string; agents: boolean }) => upCommand({ topology, ...options })),
+  );
+
+program
+  .command('down')
+  .addOption(nameOption())
+  .description('end a lab and everything in it')
+  .action(
+    finish(async ({ name }: { name: string }) => {
+      await (await Lab.attach(name)).down();
+      process.stdout.write(`lab "${name}" is down\n`);
+      return 0;
+    }),
+  );
+
+program
+  .command('status')
+  .addOption(nameOption())
+  .option('--json', 'for scripts', false)
+  .description('hosts, addresses, NAT, versions, agents')
+  .action(
+    finish(async ({ name, json }: { name: string; json: boolean }) => statusCommand(await Lab.attach(name), json)),
+  );
+
+program
+  .command('exec')
+  .argument('<host>')
+  .argument('<command...>')
+  .addOption(nameOption())
+  .passThroughOptions()
+  .description('run a command on a host: lab exec edge-a -- nft list ruleset')
+  .action(
+    finish(async (host: string, command: string[], { name }: { name: string }) =>
+      enterHost(await Lab.attach(name), host, command),
+    ),
+  );
+
+program
+  .command('shell')
+  .argument('<host>')
+  .addOption(nameOption())
+  .description('a shell on a host')
+  .action(
+    finish(async (host: string, { name }: { name: string }) =>
+      enterHost(await Lab.attach(name), host, [process.env.SHELL ?? '/bin/sh']),
+    ),
+  );
+
+program
+  .command('probe')
+  .argument('<client>')
+  .argument('<target>', 'udp://ADDRESS:PORT or tcp://ADDRESS:PORT')
+  .addOption(nameOption())
+  .option('--json', 'for scripts', false)
+  .description('one exchange from a client: who answered, and whom did it see')
+  .action(
+    finish(async (client: string, target: string, { name, json }: { name: string; json: boolean }) =>
+      probeCommand(await Lab.attach(name), client, target, json),
+    ),
+  );
+
+program
+  .command('apply')
+  .requiredOption('-f, --filename <file>', 'manifests; - for standard input')
+  .addOption(nameOption())
+  .description("objects into the lab's API")
+  .action(
+    finish(async ({ filename, name }: { filename: string; name: string }) =>
+      applyCommand(await Lab.attach(name), filename),
+    ),
+  );
+
+program
+  .command('get')
+  .argument('<kind>', 'portmaps, portmapclasses, pods, services, nodes ...')
+  .addOption(nameOption())
+  .option('--json', 'for scripts', false)
+  .description("objects of the lab's API as a table")
+  .action(
+    finish(async (kind: string, { name, json }: { name: string; json: boolean }) =>
+      getCommand(await Lab.attach(name), kind, json),
+    ),
+  );
+
+program
+  .command('kubeconfig')
+  .addOption(nameOption())
+  .description('kubeconfig of a cluster admin, for use on a host: lab exec control -- kubectl --kubeconfig FILE ...')
+  .action(
+    finish(async ({ name }: { name: string }) => {
+      const lab = await Lab.attach(name);
+      process.stdout.write(lab.state.adminKubeconfig);
+      lab.disconnect();
+      return 0;
+    }),
+  );
+
+program
+  .command('logs')
+  .argument('<host>')
+  .argument('[log]', 'agent, wireguard-go, apiserver ...', agentLog)
+  .addOption(nameOption())
+  .description('what a process on a host has printed')
+  .action(
+    finish(async (host: string, log: string, { name }: { name: string }) => {
+      const lab = await Lab.attach(name);
+      process.stdout.write(
+        await lab.host(host).readLog(host === lab.topology.control.name && log === agentLog ? 'apiserver' : log),
+      );
+      lab.disconnect();
+      return 0;
+    }),
+  );
+
+program
+  .command('graph')
+  .argument('[topology]', 'a topology', 'home-edge')
+  .addOption(new Option('--format <format>', 'how to draw').choices(['mermaid', 'svg']).default('mermaid'))
+  .description('draw a topology')
+  .action(finish((topology: string, { format }: { format: string }) => graphCommand(topology, format)));
+
+program
+  .command('gc')
+  .description('remove the folders of labs whose processes were killed; lists what is up')
+  .action(
+    finish(() => {
+      const dead = sweepDeadLabs();
+      process.stdout.write(dead.length === 0 ? 'nothing to remove\n' : `removed ${dead.join(', ')}\n`);
+      for (const { name } of listLabs()) process.stdout.write(`up: ${name} (${labsFolder()}/${name})\n`);
+      return 0;
+    }),
+  );
+
+program
+  .command('preflight')
+  .option('--install', 'install missing Debian packages when root', false)
+  .description('check what the lab needs from this machine')
+  .action(
+    finish(async ({ install }: { install: boolean }) => {
+      await preflight({ install, say: (line) => process.stdout.write(`${line}\n`) });
+      process.stdout.write('this machine has everything the lab needs\n');
+      return 0;
+    }),
+  );
+
+program
+  .command('scenarios')
+  .argument('[filters...]', 'parts of scenario names; all without')
+  .option('--topology <topology>', 'topology to boot', 'home-edge')
+  .option('--name <name>', 'name of the lab it boots', `scenarios-${process.pid}`)
+  .option('--report <folder>', 'where the report goes', reportFolder)
+  .option('--list', 'only list them', false)
+  .option('--json', 'results on standard output, progress on standard error', false)
+  .description('boot a lab, run scenarios, write out/report, take the lab down')
+  .action(
+    finish(
+      (filters: string[], options: { topology: string; name: string; report: string; list: boolean; json: boolean }) =>
+        scenariosCommand({ filters, ...options }),
+    ),
+  );
+
+program
+  .command('soak')
+  .option('--kills <number>', 'how many times to kill', '50')
+  .option('--seed <number>', 'seed of the random moments', String(Date.now() % 1_000_000))
+  .description('kill driver and holder at random moments and compare the host before and after')
+  .action(finish(({ kills, seed }: { kills: string; seed: string }) => soakCommand(Number(kills), Number(seed))));
+
+program.parseAsync().catch((error: Error & { code?: string; exitCode?: number }) => {
+  // Commander has already said what was wrong with the command line, or printed the help that was asked for.
+  if (error.code?.startsWith('commander.') === true) process.exit(error.exitCode === 0 ? 0 : 2);
+  const { colours } = openTerminal(process.stderr);
+  const known = explained.has(error.name) || error.constructor === Error;
+  process.stderr.write(`${formatError({ what: known ? error.message : (error.stack ?? error.message) }, colours)}\n`);
+  process.exit(2);
+});

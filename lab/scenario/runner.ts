@@ -1,0 +1,105 @@
+/** Runs scenarios on a lab, one after the other, and records how each went. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { agentLog } from '../agents.ts';
+import type { Host } from '../backends/host.ts';
+import { collectEvidence, type EvidenceSource } from '../evidence/collect.ts';
+import { type Failure, judge, type ScenarioResult } from '../evidence/results.ts';
+import type { Lab } from '../lab.ts';
+import { awaitCleanHosts } from './clean-hosts.ts';
+import { ScenarioContext } from './context.ts';
+import type { NamedScenario } from './discover.ts';
+
+export interface RunnerOptions {
+  reportFolder: string;
+  onStart?(scenario: NamedScenario): void;
+  onResult?(result: ScenarioResult): void;
+}
+
+const defaultTimeoutMs = 30_000;
+
+/** What every host can show of a failure: its state and what its processes have said. */
+export function evidenceSources(hosts: readonly Host[]): EvidenceSource[] {
+  return hosts.map((host) => ({
+    host,
+    logs:
+      host.role === 'node' ? [agentLog, 'wireguard-go'] : host.role === 'control' ? ['apiserver', 'wireguard-go'] : [],
+  }));
+}
+
+export async function runScenarios(
+  lab: Lab,
+  scenarios: readonly NamedScenario[],
+  options: RunnerOptions,
+): Promise<ScenarioResult[]> {
+  const results: ScenarioResult[] = [];
+  for (const [index, scenario] of scenarios.entries()) {
+    options.onStart?.(scenario);
+    const result = await runScenario(lab, scenario, `s${index + 1}`, options);
+    results.push(result);
+    options.onResult?.(result);
+  }
+  return results;
+}
+
+async function runScenario(
+  lab: Lab,
+  scenario: NamedScenario,
+  namespace: string,
+  { reportFolder }: RunnerOptions,
+): Promise<ScenarioResult> {
+  const context = new ScenarioContext(lab, namespace);
+  const begin = performance.now();
+  let failure = await attempt(async () => {
+    await lab.workload.createNamespace(namespace);
+    context.defer('namespace', () => lab.cluster.delete('v1', 'Namespace', namespace));
+    await withTimeout(scenario.run(context), scenario.timeoutMs ?? defaultTimeoutMs);
+  });
+  // Before anything is cleared away: the state that failed is the evidence.
+  const failing = failure !== undefined || context.record.checks.some((check) => !check.ok);
+  const evidence = failing
+    ? await collectEvidence(reportFolder, scenario.name, evidenceSources(lab.backend.hosts()))
+    : undefined;
+  const untidy = await attempt(async () => {
+    await context.teardown.run();
+    await awaitCleanHosts(lab);
+  });
+  failure ??= untidy;
+  const { checks, exchanges, counters } = context.record;
+  const verdict = judge({ checks, exchanges, ...(failure === undefined ? {} : { failure }) });
+  return {
+    name: scenario.name,
+    sentence: scenario.sentence,
+    ...verdict,
+    milliseconds: performance.now() - begin,
+    checks,
+    exchanges,
+    counters,
+    ...(failure === undefined ? {} : { failure }),
+    ...(evidence === undefined ? {} : { evidenceFolder: evidence.folder }),
+  };
+}
+
+async function attempt(work: () => Promise<void>): Promise<Failure | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    const { message, stack } = error as Error;
+    return { message, ...(stack === undefined ? {} : { stack }) };
+  }
+}
+
+async function withTimeout(work: Promise<void>, timeoutMs: number): Promise<void> {
+  const abort = new AbortController();
+  const late = sleep(timeoutMs, undefined, { signal: abort.signal }).then(
+    () => {
+      throw new Error(`the scenario did not end within ${timeoutMs / 1000} s`);
+    },
+    () => undefined,
+  );
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    abort.abort();
+  }
+}
