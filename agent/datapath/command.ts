@@ -22,6 +22,8 @@ export interface CommandOptions {
   input?: string;
   /** Milliseconds; these tools answer in tens of them, a stuck one must not stop the agent for good. */
   timeoutMs?: number;
+  /** Told the process number once it runs. */
+  onStart?: ((pid: number) => void) | undefined;
 }
 
 /**
@@ -29,8 +31,8 @@ export interface CommandOptions {
  * @throws CommandError naming the command, why it failed, its stderr and the text it was fed
  */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
-  const { input, timeoutMs = 30_000 } = options;
-  const result = await execa(command, args, {
+  const { input, timeoutMs = 30_000, onStart } = options;
+  const child = execa(command, args, {
     input: input ?? '',
     reject: false,
     timeout: timeoutMs,
@@ -39,6 +41,8 @@ export async function run(command: string, args: readonly string[], options: Com
     // Messages are compared and shown: no translations.
     env: { LC_ALL: 'C' },
   });
+  if (child.pid !== undefined) onStart?.(child.pid);
+  const result = await child;
   if (!result.failed) return result.stdout;
   const text = [command, ...args].map(quoted).join(' ');
   const cause =

@@ -91,20 +91,20 @@ export function parseConntrack(listing: string): ConntrackEntry[] {
 
 async function list(protocols: ReadonlySet<Protocol>): Promise<ConntrackEntry[]> {
   const lists = await Promise.all(
-    [...protocols].map((protocol) =>
-      run(['conntrack', '-L', '-f', 'ipv4', '-p', protocol.toLowerCase()], { allowFailure: true }),
-    ),
+    [...protocols].map((protocol) => run('conntrack', ['-L', '-f', 'ipv4', '-p', protocol.toLowerCase()])),
   );
   return lists.flatMap(parseConntrack);
 }
 
 function deletion(entry: ConntrackEntry): string {
-  return `-D -f ipv4 -p ${entry.protocol.toLowerCase()} --orig-src ${entry.source} --orig-dst ${entry.destination} --orig-port-src ${entry.sourcePort} --orig-port-dst ${entry.destinationPort}`;
+  // With the reply's source: a new entry of the same flow, made by the new rules in the meantime, stays.
+  return `-D -f ipv4 -p ${entry.protocol.toLowerCase()} --orig-src ${entry.source} --orig-dst ${entry.destination} --sport ${entry.sourcePort} --dport ${entry.destinationPort} --reply-src ${entry.replySource}`;
 }
 
 /**
  * Deletes the entries that these changes made stale.
  * @returns what was deleted
+ * @throws CommandError
  */
 export async function deleteStale(
   changes: readonly DeliveryChange[],
@@ -115,10 +115,7 @@ export async function deleteStale(
   const own = new Set([...ownAddresses, ...changes.flatMap((change) => change.after?.dialledAddresses ?? [])]);
   const stale = (await list(protocols)).filter((entry) => changes.some((change) => isStale(entry, change, own)));
   if (stale.length === 0) return [];
-  // An entry that is gone by now makes conntrack fail; that it is gone is what was wanted.
-  await run(['conntrack', '--load-file', '-'], {
-    input: stale.map((entry) => `${deletion(entry)}\n`).join(''),
-    allowFailure: true,
-  });
+  // One that has gone by itself in the meantime is no error (measured: exit 0).
+  await run('conntrack', ['--load-file', '-'], { input: stale.map((entry) => `${deletion(entry)}\n`).join('') });
   return stale;
 }

@@ -1,5 +1,6 @@
-/** What `ip -N -d -json` prints, as far as it is read here, in one process for all of it. */
+/** What `ip -N -d -json` prints, as far as it is read here, in one process for all of it. Numeric: names of tables and protocols differ per host. */
 import { run } from './command.ts';
+import { routeProtocol } from './routing.ts';
 
 export interface IpLink {
   ifname: string;
@@ -48,7 +49,8 @@ function parseArrays(text: string): unknown[][] {
 
 /** @throws CommandError */
 export async function readIpState(): Promise<IpState> {
-  const batch = ['addr show', '-4 rule show', '-4 route show table all'];
+  // Without -4: `ip -4 addr` leaves out devices that have lost their address, which is what must be seen.
+  const batch = ['addr show', 'rule show', `route show table all proto ${routeProtocol}`];
   const text = await run('ip', ['-N', '-d', '-json', '-batch', '-'], { input: `${batch.join('\n')}\n` });
   const [links = [], rules = [], routes = []] = parseArrays(text);
   return { links: links as IpLink[], rules: rules as IpRule[], routes: routes as IpRoute[] };
