@@ -44,7 +44,7 @@ export class Reconciler {
     this.#isStarted = true;
     this.trigger('start');
     setInterval(() => {
-      this.#parts.datapath.distrust();
+      this.#parts.datapath.distrust('ours');
       this.trigger('resync');
     }, resyncMs).unref();
   }

@@ -60,9 +60,8 @@ export async function runAgent(options: RunOptions): Promise<void> {
     },
   });
   const monitor = new DriftMonitor({
-    ownCommits: datapath.ownCommits,
-    onDrift: (what) => {
-      datapath.distrust();
+    onDrift: (subject, what) => {
+      datapath.distrust(subject);
       reconciler.trigger(what);
     },
     onError: (error) => log.warn({ error: error.message }, 'kernel monitor'),

@@ -6,11 +6,6 @@ import { writeFile } from 'node:fs/promises';
 import type { Change } from './change.ts';
 import { run } from './command.ts';
 
-export interface ApplyHooks {
-  /** Told the process number of the nft that commits, so that a monitor can tell its own work from others'. */
-  nftStarted?(pid: number): void;
-}
-
 /**
  * Requests arrive on a link from the client's address, whose route leads elsewhere: strict reverse path filtering, the
  * default of kind images and RHEL, drops them. The effective value is the larger of the device's and all's, so loose on
@@ -34,12 +29,12 @@ async function batch(lines: readonly string[]): Promise<void> {
  * Every step is tried, whatever became of the one before.
  * @throws AggregateError of what was refused, each naming command, stderr and text; the rest has been done
  */
-export async function applyChange(change: Change, hooks: ApplyHooks = {}): Promise<void> {
+export async function applyChange(change: Change): Promise<void> {
   const steps = [
     () => batch(change.ipBefore),
     ...change.loosen.map((device) => () => loosenReversePath(device)),
     async () => {
-      if (change.nft !== '') await run('nft', ['-f', '-'], { input: change.nft, onStart: hooks.nftStarted });
+      if (change.nft !== '') await run('nft', ['-f', '-'], { input: change.nft });
     },
     () => batch(change.ipAfter),
   ];

@@ -22,8 +22,11 @@ export interface CommandOptions {
   input?: string;
   /** Milliseconds; these tools answer in tens of them, a stuck one must not stop the agent for good. */
   timeoutMs?: number;
-  /** Told the process number once it runs. */
-  onStart?: ((pid: number) => void) | undefined;
+}
+
+/** Messages are compared and shown: no translations. A user's PATH on Debian lacks the folders of nft and conntrack. */
+export function toolEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, LC_ALL: 'C', PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin` };
 }
 
 /**
@@ -31,18 +34,15 @@ export interface CommandOptions {
  * @throws CommandError naming the command, why it failed, its stderr and the text it was fed
  */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
-  const { input, timeoutMs = 30_000, onStart } = options;
-  const child = execa(command, args, {
+  const { input, timeoutMs = 30_000 } = options;
+  const result = await execa(command, args, {
     input: input ?? '',
     reject: false,
     timeout: timeoutMs,
     stripFinalNewline: false,
     maxBuffer: 512 * 1024 * 1024,
-    // Messages are compared and shown: no translations.
-    env: { LC_ALL: 'C' },
+    env: toolEnvironment(),
   });
-  if (child.pid !== undefined) onStart?.(child.pid);
-  const result = await child;
   if (!result.failed) return result.stdout;
   const text = [command, ...args].map(quoted).join(' ');
   const cause =

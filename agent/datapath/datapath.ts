@@ -1,12 +1,20 @@
 /** The datapath of one node: applies plans, remembers what the kernel holds, looks again when told that it may differ. */
-import type { HostFacts, NodePlan } from '../plan/node-plan.ts';
+import type { Delivery, HostFacts, NodePlan } from '../plan/node-plan.ts';
 import { applyChange } from './apply.ts';
 import { type Change, difference, isNoChange } from './change.ts';
-import { type ConntrackEntry, changedDeliveries, deleteStale } from './conntrack.ts';
+import {
+  type ConntrackEntry,
+  changedDeliveries,
+  changeKey,
+  type DeliveryChange,
+  deleteStale,
+  upToDate,
+} from './conntrack.ts';
 import { deliveriesOf } from './deliveries.ts';
+import type { DriftSubject } from './drift.ts';
 import { readHostFacts } from './host.ts';
 import { readIpState } from './ip-json.ts';
-import { linkMarksOf, type Observed, observe, observeRuleset } from './observe.ts';
+import { linkMarksOf, type Observed, observe, observeRouting, observeRuleset } from './observe.ts';
 import { routingOf } from './routing.ts';
 import { elementsOf, isEmpty } from './ruleset.ts';
 
@@ -26,24 +34,34 @@ export class Datapath {
   #facts: { value: HostFacts; readAt: number } | null = null;
   /** How nft lists the skeleton when it is whole. */
   #baseline: string | null = null;
-  /** Process numbers of our own nft transactions, for the monitor. */
-  readonly ownCommits = new Set<number>();
+  /** Changes whose stale conntrack entries are still to be deleted: kept until that has succeeded. */
+  readonly #outstanding = new Map<string, DeliveryChange>();
+  /** Counts the times of being told that the kernel may differ: a look that began before the latest is void. */
+  #doubts = 0;
 
   /** What the host looks like now; read again only when it may have changed. @throws CommandError */
   async look(): Promise<HostFacts> {
     if (this.#known !== null && this.#facts !== null && performance.now() - this.#facts.readAt < factsLifetime)
       return { ...this.#facts.value, linkMarks: linkMarksOf(this.#known) };
     const readAt = performance.now();
+    const doubts = this.#doubts;
     const ip = await readIpState();
-    const [value, known] = await Promise.all([readHostFacts(ip), observe(ip)]);
+    const known = this.#known;
+    const [value, observed] = await Promise.all([
+      readHostFacts(ip),
+      // Reading thousands of elements takes longer than all the rest: only when they are in doubt.
+      known === null ? observe(ip) : observeRouting(ip).then((routing) => ({ ...known, ...routing })),
+    ]);
     this.#facts = { value, readAt };
-    this.#known = known;
+    this.#known = doubts === this.#doubts ? observed : null;
     return value;
   }
 
-  /** Somebody may have changed what is ours, or the host: the next look reads everything. */
-  distrust(): void {
-    this.#known = null;
+  /** Somebody may have changed the host, or what is ours as well: the next look reads it. */
+  distrust(subject: DriftSubject): void {
+    this.#doubts += 1;
+    this.#facts = null;
+    if (subject === 'ours') this.#known = null;
   }
 
   /**
@@ -52,38 +70,41 @@ export class Datapath {
    */
   async apply(plan: NodePlan, host: HostFacts): Promise<Applied | null> {
     const begin = performance.now();
+    const doubts = this.#doubts;
     const have = this.#known ?? (await observe());
     const change = difference(have, plan, this.#baseline);
     if (!change.isNewTable && have.isOurs) this.#baseline ??= have.skeleton;
-    if (isNoChange(change)) {
-      this.#known = have;
+    if (isNoChange(change) && this.#outstanding.size === 0) {
+      this.#known = doubts === this.#doubts ? have : null;
       return null;
     }
     // Until all of it is done, nobody knows what the kernel holds.
     this.#known = null;
-    await applyChange(change, { nftStarted: (pid) => this.#rememberCommit(pid) });
-    const deleted = await this.#deleteStale(have, plan, host);
+    for (const each of changedDeliveries(this.#deliveriesBefore(have, host), plan.deliveries))
+      this.#outstanding.set(changeKey(each), each);
+    await applyChange(change);
+    const deleted = await this.#deleteStale(plan, host);
     if (change.isNewTable) this.#baseline = (await observeRuleset()).skeleton;
-    this.#known = expected(plan, this.#baseline);
+    this.#known = doubts === this.#doubts ? expected(plan, this.#baseline) : null;
     return { change, deleted, duration: performance.now() - begin };
   }
 
-  async #deleteStale(have: Observed, plan: NodePlan, host: HostFacts): Promise<ConntrackEntry[]> {
-    const addresses = new Map<string, string[]>([
-      ...host.interfaces.map(({ name, addresses }) => [name, addresses] as const),
-      ...have.links.map(
-        ({ device, addresses }) => [device, addresses.map((each) => each.split('/')[0] ?? '')] as const,
-      ),
-    ]);
-    const before = deliveriesOf(have.sets, (device) => addresses.get(device) ?? []);
-    const own = [...addresses.values(), ...plan.links.map((link) => [link.address])].flat();
-    return deleteStale(changedDeliveries(before, plan.deliveries), own);
+  #deliveriesBefore(have: Observed, host: HostFacts): Delivery[] {
+    const addresses = new Map(host.interfaces.map((each) => [each.name, each.addresses]));
+    for (const link of have.links)
+      addresses.set(
+        link.device,
+        link.addresses.map((each) => each.split('/')[0] ?? ''),
+      );
+    return deliveriesOf(have.sets, (device) => addresses.get(device) ?? []);
   }
 
-  #rememberCommit(pid: number): void {
-    this.ownCommits.add(pid);
-    // The monitor's line follows the commit; a minute later the number may be another process's.
-    setTimeout(() => this.ownCommits.delete(pid), 60_000).unref();
+  async #deleteStale(plan: NodePlan, host: HostFacts): Promise<ConntrackEntry[]> {
+    const own = [...host.interfaces.flatMap((each) => each.addresses), ...plan.links.map((link) => link.address)];
+    const changes = upToDate([...this.#outstanding.values()], plan.deliveries);
+    const deleted = await deleteStale(changes, own);
+    this.#outstanding.clear();
+    return deleted;
   }
 }
 
