@@ -69,18 +69,27 @@ export function difference(have: Observed, plan: Wanted, baseline: string | null
   const ipBefore: string[] = [];
   const ipAfter: string[] = [];
   const loosen: string[] = [];
+  const isKept = (there: ObservedLink): boolean => {
+    const link = want.links.find((each) => each.device === there.device);
+    return link !== undefined && !mustBeRemade(there, link);
+  };
   /** A device that goes takes its routes along. */
-  const removed = new Set(have.links.map((link) => link.device));
+  const removed = new Set(have.links.filter((each) => !isKept(each)).map((each) => each.device));
+  // One that holds what a new one needs goes first: a name, or VNI and port, which the kernel gives out once.
+  const inTheWay = have.links.filter(
+    ({ device, vxlan }) =>
+      removed.has(device) &&
+      want.links.some((link) => link.device === device || (link.vni === vxlan?.vni && link.port === vxlan.port)),
+  );
+  ipBefore.push(...inTheWay.map(({ device }) => `link del ${device}`));
   for (const link of want.links) {
     const there = have.links.find((each) => each.device === link.device);
-    if (there !== undefined && !mustBeRemade(there, link)) {
-      removed.delete(link.device);
+    if (there !== undefined && !removed.has(link.device)) {
       ipBefore.push(...linkChangeLines(there, link));
       const old = there.addresses.filter((address) => address !== `${link.address}/31`);
       ipAfter.push(...old.map((address) => `addr del ${address} dev ${link.device}`));
       if (there.rpFilter !== loose) loosen.push(link.device);
     } else {
-      if (there !== undefined) ipBefore.push(`link del ${link.device}`);
       ipBefore.push(...linkAddLines(link));
       loosen.push(link.device);
     }
@@ -90,7 +99,7 @@ export function difference(have: Observed, plan: Wanted, baseline: string | null
   ipBefore.push(...missing(want.rules, have.rules, ruleKey).map((rule) => ruleLine('add', rule)));
 
   const wantedTables = new Set(want.routes.map((route) => route.table));
-  const unwantedLinks = [...removed].filter((device) => !want.links.some((link) => link.device === device));
+  const leftOver = [...removed].filter((device) => !inTheWay.some((link) => link.device === device));
   ipAfter.unshift(
     ...missing(have.rules, want.rules, ruleKey).map((rule) => ruleLine('del', rule)),
     // `replace` above has already put another gateway into a table that stays.
@@ -98,7 +107,7 @@ export function difference(have: Observed, plan: Wanted, baseline: string | null
       .filter((route) => !wantedTables.has(route.table))
       .map((route) => routeLine('del', route)),
   );
-  ipAfter.push(...unwantedLinks.map((device) => `link del ${device}`));
+  ipAfter.push(...leftOver.map((device) => `link del ${device}`));
   return { ipBefore, loosen, ...rulesetChange(have, plan, baseline), ipAfter };
 }
 

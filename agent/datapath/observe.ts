@@ -86,7 +86,8 @@ export async function observeRouting(ip?: IpState): Promise<ObservedRouting> {
         table: tableText(each.table),
       })),
     routes: routes
-      .filter((each) => each.protocol === String(routeProtocol) && each.dst === 'default')
+      // Asked for by protocol, which ip therefore leaves out.
+      .filter((each) => each.dst === 'default')
       .map((each) => ({ table: tableText(each.table), gateway: each.gateway ?? '', device: each.dev ?? '' })),
   };
 }
