@@ -42,8 +42,6 @@ interface Socket {
   /** IPv4 address; null: every address. */
   address: string | null;
   port: number;
-  /** 0: the kernel's own, such as WireGuard's or a vxlan device's. */
-  inode: number;
 }
 
 const listenState = '0A';
@@ -64,13 +62,11 @@ export function parseSockets(text: string, protocol: Protocol): Socket[] {
     .split('\n')
     .slice(1)
     .flatMap((line) => {
-      const [, local = '', , state, , , , , , inode = '0'] = line.trim().split(/\s+/);
+      const [, local = '', , state] = line.trim().split(/\s+/);
       if (state !== (protocol === 'TCP' ? listenState : unconnectedState)) return [];
       const [hex = '', port = ''] = local.split(':');
       const address = hexAddress(hex);
-      return address === undefined
-        ? []
-        : [{ protocol, address, port: Number.parseInt(port, 16), inode: Number(inode) }];
+      return address === undefined ? [] : [{ protocol, address, port: Number.parseInt(port, 16) }];
     });
 }
 
@@ -82,7 +78,7 @@ async function readOptional(path: string): Promise<string> {
   }
 }
 
-/** Listen port -> interface. Empty where `wg` is not installed: the role then comes from what the kernel shows. */
+/** Listen port -> interface, of the kernel's and of user space's alike. Empty where `wg` is not installed. */
 async function wireguardPorts(): Promise<Map<number, string>> {
   try {
     const text = await run('wg', ['show', 'all', 'listen-port'], { timeoutMs: 2000 });
@@ -117,16 +113,13 @@ export async function readListeners(links: readonly IpLink[]): Promise<Listener[
       return port === undefined ? [] : [[port, link.ifname.startsWith(devicePrefix) ? 'kuport links' : 'vxlan']];
     }),
   );
-  const wireguardDevice = links.find((link) => link.linkinfo?.info_kind === 'wireguard')?.ifname;
-  const role = ({ protocol, port, inode }: Socket): string => {
+  const role = ({ protocol, port }: Socket): string => {
     const known = wellKnownRoles[`${protocol}/${port}`];
     if (protocol === 'UDP') {
       const device = wireguard.get(port);
       if (device !== undefined) return `WireGuard (${device})`;
       const vxlan = vxlanPorts.get(port);
       if (vxlan !== undefined) return vxlan;
-      if (inode === 0 && wireguardDevice !== undefined) return `WireGuard (${wireguardDevice})`;
-      if (inode === 0) return known ?? 'kernel socket';
     }
     return known ?? 'a service of the node';
   };
@@ -134,9 +127,9 @@ export async function readListeners(links: readonly IpLink[]): Promise<Listener[
     ...parseSockets(`${tcp}`, 'TCP'),
     ...parseSockets(`${tcp6}`, 'TCP'),
     ...[...parseSockets(udp, 'UDP'), ...parseSockets(udp6, 'UDP')].filter(
-      // A client's own socket is bound to an ephemeral port for a moment; the kernel's and WireGuard's stay.
-      ({ port, inode }) =>
-        port < firstEphemeral || inode === 0 || wireguard.has(port) || `UDP/${port}` in wellKnownRoles,
+      // In the ephemeral range a socket is some client's own for a moment; these are known to stay.
+      ({ port }) =>
+        port < firstEphemeral || wireguard.has(port) || vxlanPorts.has(port) || `UDP/${port}` in wellKnownRoles,
     ),
   ];
   // A port bound by every address needs no second row for one of them.
