@@ -1,58 +1,49 @@
-/** kuport-agent: wiring only. */
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { Command } from 'commander';
-import { pino } from 'pino';
-import { loadCredentials } from './cluster/credentials.ts';
-import { cleanup, cleanupChange } from './datapath/cleanup.ts';
-import { NodeAgent } from './node-agent.ts';
-import { render } from './render.ts';
+/** The `kuport-agent` command: wiring only. Exit codes: 0 done, 1 failed, 2 wrong usage or input. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { runCleanup } from './commands/cleanup.ts';
+import { InputError } from './commands/input-error.ts';
+import { type RenderOptions, runRender } from './commands/render.ts';
+import { type RunOptions, runAgent } from './commands/run.ts';
 
-const program = new Command('kuport-agent')
-  .description("Delivers TCP and UDP ports of this node to pods on any node, with the client's address intact")
-  .showHelpAfterError();
+function port(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || value > 65535)
+    throw new InvalidArgumentError('a port is a number from 0 to 65535.');
+  return value;
+}
+
+const program = new Command('kuport-agent').description(
+  "Delivers a port of this node to a pod on any node, keeping the client's source address.",
+);
+program.exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2));
 
 program
   .command('run')
-  .description('watch the cluster and keep this node in line with it')
-  .option('--node <name>', "this node's name in the cluster", process.env.NODE_NAME ?? hostname())
-  .option('--kubeconfig <file>', "credentials; without it the pod's ServiceAccount", process.env.KUBECONFIG)
-  .option('--log-level <level>', 'trace, debug, info, warn or error', 'info')
-  .action((options: { node: string; kubeconfig?: string; logLevel: string }) => {
-    const log = pino({ level: options.logLevel, base: { node: options.node } });
-    const agent = new NodeAgent({ node: options.node, credentials: loadCredentials(options.kubeconfig), log });
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        // The datapath stays: flows must not notice an upgrade. Removal is `cleanup`.
-        log.info({ signal }, 'stopped, the datapath stays');
-        agent.stop();
-        process.exit(0);
-      });
-    }
-    agent.start();
-  });
+  .description('watch the cluster and keep this node as it asks')
+  .addOption(new Option('--node <name>', 'name of the Node object').env('NODE_NAME').makeOptionMandatory())
+  .option('--kubeconfig <file>', "kubeconfig file (default: the pod's service account)")
+  .addOption(
+    new Option('--log-level <level>').choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info'),
+  )
+  .option('--health-port <port>', 'port of /healthz and /readyz; 0: none', port, 0)
+  .action((options: RunOptions) => runAgent(options));
 
 program
   .command('render')
-  .description('print the rules, links and routes that manifests would give a node; touches nothing')
-  .requiredOption('-f, --filename <file>', 'manifests: nodes, classes, mappings, Services, EndpointSlices, HostFacts')
-  .requiredOption('--node <name>', 'the node to render for')
-  .action((options: { filename: string; node: string }) => {
-    const { nft, ip } = render(readFileSync(options.filename, 'utf8'), options.node);
-    process.stdout.write(`# nft -f -\n${nft}# ip -batch -\n${ip}`);
-  });
+  .description('print the nft text, links, rules and routes a node would hold; touches nothing')
+  .requiredOption('-f, --filename <file...>', 'manifests: classes, mappings, Nodes, Services, EndpointSlices')
+  .requiredOption('--node <name>', 'node to render for')
+  .action((options: RenderOptions) => runRender(options));
 
 program
   .command('cleanup')
-  .description("remove everything of kuport's from this node")
-  .option('--dry-run', 'only print what would be removed', false)
-  .action(async (options: { dryRun: boolean }) => {
-    const change = options.dryRun ? await cleanupChange() : await cleanup();
-    const lines = [...change.nft.split('\n'), ...change.ipAfter].filter((line) => line !== '');
-    process.stdout.write(lines.length === 0 ? 'nothing of kuport here\n' : `${lines.join('\n')}\n`);
-  });
+  .description("remove everything of kuport's from this node and print it")
+  .option('--dry-run', 'only print it')
+  .action((options: { dryRun?: boolean }) => runCleanup(options));
 
-program.parseAsync().catch((error: Error) => {
-  process.stderr.write(`kuport-agent: ${error.message}\n`);
-  process.exit(1);
-});
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`kuport-agent: ${(error as Error).message}\n`);
+  process.exitCode = error instanceof InputError ? 2 : 1;
+}

@@ -1,46 +1,80 @@
-/** The cluster as this agent sees it: copies of all watched kinds. */
+/** The cluster as this agent sees it: a store per kind, all kept by watches. */
 import type { ClusterSnapshot } from '../plan/snapshot.ts';
 import type { ApiClient } from './api-client.ts';
-import { Reflector, type ReflectorOptions } from './reflector.ts';
-import { listPaths, type ResourceName, type Watched } from './resources.ts';
+import { Reflector, type ReflectorTimes } from './reflector.ts';
+import { type Kinds, type Resource, resources, type StoredObject } from './resources.ts';
+import { Store } from './store.ts';
 
-type Reflectors = { [Name in ResourceName]: Reflector<Watched[Name]> };
+export interface ClusterEvents {
+  /** An object differs: `PortMap games/quake changed`. */
+  onChange(what: string): void;
+  onError(kind: string, error: Error): void;
+  /** A kind has been listed, for the first time or after trouble. */
+  onSynced(kind: string): void;
+}
 
 export class Cluster {
-  readonly reflectors: Reflectors;
+  readonly stores: { [Name in keyof Kinds]: Store<Kinds[Name]> };
+  readonly #api: ApiClient;
+  readonly #events: ClusterEvents;
+  readonly #times: ReflectorTimes | undefined;
+  readonly #abort = new AbortController();
 
-  constructor(client: ApiClient, options: ReflectorOptions) {
-    const make = <Name extends ResourceName>(name: Name): Reflector<Watched[Name]> =>
-      new Reflector<Watched[Name]>(client, listPaths[name], options);
-    this.reflectors = {
-      nodes: make('nodes'),
-      namespaces: make('namespaces'),
-      services: make('services'),
-      endpointSlices: make('endpointSlices'),
-      classes: make('classes'),
-      portMaps: make('portMaps'),
+  constructor(api: ApiClient, events: ClusterEvents, times?: ReflectorTimes) {
+    this.#api = api;
+    this.#events = events;
+    this.#times = times;
+    const store = <Item extends StoredObject>({ kind }: Resource<Item>): Store<Item> =>
+      new Store<Item>((key, change) => events.onChange(`${kind} ${key} ${change}`));
+    this.stores = {
+      nodes: store(resources.nodes),
+      namespaces: store(resources.namespaces),
+      services: store(resources.services),
+      endpointSlices: store(resources.endpointSlices),
+      portMaps: store(resources.portMaps),
+      classes: store(resources.classes),
     };
   }
 
-  start(): void {
-    for (const reflector of Object.values(this.reflectors)) void reflector.run();
+  /** Starts the watches. @returns once every kind has been listed: before that a snapshot would lack objects */
+  async start(): Promise<void> {
+    const { stores } = this;
+    await Promise.all([
+      this.#reflect(resources.nodes, stores.nodes),
+      this.#reflect(resources.namespaces, stores.namespaces),
+      this.#reflect(resources.services, stores.services),
+      this.#reflect(resources.endpointSlices, stores.endpointSlices),
+      this.#reflect(resources.portMaps, stores.portMaps),
+      this.#reflect(resources.classes, stores.classes),
+    ]);
   }
 
   stop(): void {
-    for (const reflector of Object.values(this.reflectors)) reflector.stop();
+    this.#abort.abort();
   }
 
-  /** Null until every kind has been read once: half a cluster would plan half the mappings away. */
-  snapshot(): ClusterSnapshot | null {
-    const { nodes, namespaces, services, endpointSlices, classes, portMaps } = this.reflectors;
-    if (!Object.values(this.reflectors).every((reflector) => reflector.synced)) return null;
+  snapshot(): ClusterSnapshot {
+    const { nodes, namespaces, services, endpointSlices, portMaps, classes } = this.stores;
     return {
-      nodes: nodes.items(),
-      namespaces: namespaces.items(),
-      services: services.items(),
-      endpointSlices: endpointSlices.items(),
-      classes: classes.items(),
-      portMaps: portMaps.items(),
+      nodes: nodes.list(),
+      namespaces: namespaces.list(),
+      services: services.list(),
+      endpointSlices: endpointSlices.list(),
+      portMaps: portMaps.list(),
+      classes: classes.list(),
     };
+  }
+
+  #reflect<Item extends StoredObject>(resource: Resource<Item>, store: Store<Item>): Promise<void> {
+    return new Promise((resolve) => {
+      const events = {
+        onSynced: () => {
+          this.#events.onSynced(resource.kind);
+          resolve();
+        },
+        onError: (error: Error) => this.#events.onError(resource.kind, error),
+      };
+      void new Reflector(this.#api, resource, store, events, this.#times).run(this.#abort.signal);
+    });
   }
 }

@@ -1,159 +1,161 @@
 /**
- * Keeps a local copy of one kind: list, then watch from there, and again whenever the stream ends. The informers of
- * @kubernetes/client-node are known to stall without a sign when a connection dies half-open; here silence has a limit.
+ * Keeps a store like the API server's objects of one kind: a list, then a watch from where it ended. The informers of
+ * @kubernetes/client-node stall without a word on a connection that is open but dead; here silence has a limit.
  */
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiClient, ApiError } from './api-client.ts';
+import type { ApiClient } from './api-client.ts';
+import { ApiError, isGone } from './api-error.ts';
+import { Backoff } from './backoff.ts';
+import type { Resource, StoredObject } from './resources.ts';
+import type { Store } from './store.ts';
 
-export interface StoredObject {
-  metadata?: { namespace?: string; name?: string; resourceVersion?: string };
+export interface ReflectorTimes {
+  /** How long the server is asked to keep one watch, in seconds; up to twice as long, so that watches end apart. */
+  watchSeconds: number;
+  /** Silence after which a watch is taken up anew from where it was. A server sends a bookmark about once a minute. */
+  idleTimeoutMs: number;
+  /** First and longest wait between attempts. */
+  firstRetryMs: number;
+  longestRetryMs: number;
 }
 
-export interface ReflectorOptions {
-  /** Something in the copy changed, or it was read for the first time. */
-  onChange(): void;
-  /** A list or watch failed and will be tried again after this many milliseconds. */
-  onRetry(error: Error, delayMs: number): void;
+export const defaultTimes: ReflectorTimes = {
+  watchSeconds: 300,
+  idleTimeoutMs: 75_000,
+  firstRetryMs: 200,
+  longestRetryMs: 30_000,
+};
+
+interface ListAnswer<Item> {
+  metadata?: { resourceVersion?: string; continue?: string };
+  items?: Item[];
 }
-
-/** Asked of the server: it ends a watch after this many seconds, so that a lost one cannot last. */
-const watchSeconds = 300;
-
-/** A real server sends a bookmark about once a minute; a stream silent for this long, in milliseconds, is dead. */
-const idleLimitMs = 90_000;
-
-const firstDelayMs = 50;
-const longestDelayMs = 10_000;
 
 interface WatchEvent<Item> {
   type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
   object: Item & { code?: number; message?: string };
 }
 
-export function objectKey({ metadata }: StoredObject): string {
-  return `${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`;
+export interface ReflectorEvents {
+  /** The store is as the server's list, or the watch has gone on after trouble. */
+  onSynced(): void;
+  /** An attempt failed; the next follows by itself. */
+  onError(error: Error): void;
 }
 
+/** Objects of one page of a list. */
+const pageSize = 500;
+
 export class Reflector<Item extends StoredObject> {
-  readonly #client: ApiClient;
-  readonly #path: string;
-  readonly #options: ReflectorOptions;
-  readonly #items = new Map<string, Item>();
-  readonly #stop = new AbortController();
+  readonly #api: ApiClient;
+  readonly #resource: Resource<Item>;
+  readonly #store: Store<Item>;
+  readonly #events: ReflectorEvents;
+  readonly #times: ReflectorTimes;
+  /** Where the store stands; null: a list is needed. */
   #version: string | null = null;
-  #synced = false;
 
-  constructor(client: ApiClient, path: string, options: ReflectorOptions) {
-    this.#client = client;
-    this.#path = path;
-    this.#options = options;
+  constructor(
+    api: ApiClient,
+    resource: Resource<Item>,
+    store: Store<Item>,
+    events: ReflectorEvents,
+    times: ReflectorTimes = defaultTimes,
+  ) {
+    this.#api = api;
+    this.#resource = resource;
+    this.#store = store;
+    this.#events = events;
+    this.#times = times;
   }
 
-  /** True once the first list has been read. */
-  get synced(): boolean {
-    return this.#synced;
-  }
-
-  items(): Item[] {
-    return [...this.#items.values()];
-  }
-
-  get(key: string): Item | undefined {
-    return this.#items.get(key);
-  }
-
-  /** What a write of our own gave back, ahead of the watch: the next pass must not work from what we know is old. */
-  learn(item: Item): void {
-    const key = objectKey(item);
-    const known = this.#items.get(key);
-    if (known !== undefined && isNewer(item, known)) this.#items.set(key, item);
-  }
-
-  stop(): void {
-    this.#stop.abort();
-  }
-
-  /** Runs until stopped. */
-  async run(): Promise<void> {
-    let delay = firstDelayMs;
-    while (!this.#stop.signal.aborted) {
+  /** Goes on until the signal is given; never throws. */
+  async run(signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff(this.#times.firstRetryMs, this.#times.longestRetryMs);
+    let startedAt = performance.now();
+    let isTroubled = false;
+    while (!signal.aborted) {
       try {
-        if (this.#version === null) await this.#list();
-        const heard = await this.#watch();
-        if (heard) delay = firstDelayMs;
+        startedAt = performance.now();
+        if (this.#version === null) {
+          this.#version = await this.#list();
+          this.#events.onSynced();
+        }
+        startedAt = performance.now();
+        await this.#watch(signal, () => {
+          backoff.reset();
+          if (isTroubled) this.#events.onSynced();
+          isTroubled = false;
+        });
       } catch (error) {
-        if (this.#stop.signal.aborted) return;
-        // Too old a version: what happened since is only in a new list.
-        if (error instanceof ApiError && error.status === 410) this.#version = null;
-        // Jitter, so that many agents do not come back in step.
-        const wait = delay * (0.5 + Math.random());
-        this.#options.onRetry(error as Error, Math.round(wait));
-        await sleep(wait, undefined, { signal: this.#stop.signal }).catch(() => undefined);
-        delay = Math.min(delay * 2, longestDelayMs);
+        if (signal.aborted) return;
+        if (isGone(error)) this.#version = null;
+        // Silence alone is no trouble: a server without bookmarks has nothing to say of a quiet cluster.
+        else if (this.#version !== null && performance.now() - startedAt >= this.#times.idleTimeoutMs) continue;
+        this.#events.onError(error as Error);
+        isTroubled = true;
+        const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+        await sleep(Math.max(asked, backoff.next()), undefined, { signal }).catch(() => undefined);
       }
     }
   }
 
-  async #list(): Promise<void> {
-    const list = await this.#client.get<{ metadata: { resourceVersion: string }; items: Item[] }>(this.#path);
-    this.#items.clear();
-    for (const item of list.items) this.#items.set(objectKey(item), item);
-    this.#version = list.metadata.resourceVersion;
-    this.#synced = true;
-    this.#options.onChange();
+  async #list(): Promise<string> {
+    const items: Item[] = [];
+    let page: ListAnswer<Item> = {};
+    do {
+      page = await this.#api.get<ListAnswer<Item>>(this.#resource.path, {
+        labelSelector: this.#resource.labelSelector,
+        limit: pageSize,
+        continue: page.metadata?.continue || undefined,
+      });
+      if (!Array.isArray(page.items) || page.metadata?.resourceVersion === undefined)
+        throw new ApiError(`GET ${this.#resource.path}: answer is no list: ${JSON.stringify(page).slice(0, 200)}`, 0);
+      items.push(...page.items.map((item) => this.#resource.keep(item)));
+    } while (page.metadata?.continue);
+    this.#store.replace(items);
+    return page.metadata?.resourceVersion ?? '';
   }
 
-  /** @returns whether the server said anything before it ended the stream */
-  async #watch(): Promise<boolean> {
-    const abort = new AbortController();
-    const onStop = (): void => abort.abort();
-    this.#stop.signal.addEventListener('abort', onStop);
-    let idle: NodeJS.Timeout | undefined;
-    let silent = false;
-    const awake = (): void => {
-      clearTimeout(idle);
-      idle = setTimeout(() => {
-        silent = true;
-        abort.abort();
-      }, idleLimitMs);
-    };
-    try {
-      const query = `watch=1&allowWatchBookmarks=true&timeoutSeconds=${watchSeconds}&resourceVersion=${this.#version}`;
-      const stream = await this.#client.stream(`${this.#path}?${query}`, abort.signal);
-      awake();
-      let heard = false;
-      for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
-        awake();
-        heard = true;
-        if (line !== '') this.#take(JSON.parse(line) as WatchEvent<Item>);
-      }
-      return heard;
-    } catch (error) {
-      if (silent) throw new Error(`watch of ${this.#path}: nothing heard for ${idleLimitMs} ms`);
-      throw error;
-    } finally {
-      clearTimeout(idle);
-      this.#stop.signal.removeEventListener('abort', onStop);
-      abort.abort();
+  async #watch(signal: AbortSignal, onProgress: () => void): Promise<void> {
+    const { watchSeconds, idleTimeoutMs } = this.#times;
+    const lines = this.#api.stream(
+      this.#resource.path,
+      {
+        watch: true,
+        allowWatchBookmarks: true,
+        labelSelector: this.#resource.labelSelector,
+        resourceVersion: this.#version ?? undefined,
+        timeoutSeconds: Math.round(watchSeconds * (1 + Math.random())),
+      },
+      { signal, idleTimeoutMs },
+    );
+    const startedAt = performance.now();
+    for await (const line of lines) {
+      this.#take(parseEvent<Item>(line, this.#resource.path));
+      onProgress();
     }
+    // A server that ends every watch at once must not be asked in a tight loop.
+    if (performance.now() - startedAt < 1000) throw new ApiError(`watch of ${this.#resource.path} ended at once`, 0);
   }
 
   #take({ type, object }: WatchEvent<Item>): void {
-    if (type === 'ERROR')
-      throw new ApiError(object.code ?? 500, `watch of ${this.#path}: ${object.message ?? 'error'}`);
-    this.#version = object.metadata?.resourceVersion ?? this.#version;
-    if (type === 'BOOKMARK') return;
-    const key = objectKey(object);
-    const known = this.#items.get(key);
-    if (type === 'DELETED') this.#items.delete(key);
-    else if (known === undefined || !isNewer(known, object)) this.#items.set(key, object);
-    this.#options.onChange();
+    if (type === 'ERROR') {
+      throw new ApiError(`watch of ${this.#resource.path}: ${object.code} ${object.message ?? ''}`, object.code ?? 0);
+    }
+    if (type === 'DELETED') this.#store.delete(object);
+    else if (type !== 'BOOKMARK') this.#store.set(this.#resource.keep(object));
+    const version = object.metadata?.resourceVersion;
+    if (version !== undefined) this.#version = version;
   }
 }
 
-/** Versions of one object are decimal numbers in every server there is; where they are not, the later heard wins. */
-function isNewer(a: StoredObject, b: StoredObject): boolean {
-  const [left, right] = [a, b].map((each) => Number(each.metadata?.resourceVersion));
-  return Number.isSafeInteger(left) && Number.isSafeInteger(right) ? (left ?? 0) > (right ?? 0) : false;
+function parseEvent<Item>(line: string, path: string): WatchEvent<Item> {
+  try {
+    const event = JSON.parse(line) as WatchEvent<Item>;
+    if (typeof event.type === 'string' && typeof event.object === 'object') return event;
+  } catch {
+    // Said below.
+  }
+  throw new ApiError(`watch of ${path}: not an event: ${line.slice(0, 200)}`, 0);
 }

@@ -1,32 +1,89 @@
-/** The kinds the agent watches, and where they stand in the API. */
+/** The kinds an agent watches, and how much of each it keeps. */
 import type { V1EndpointSlice, V1Namespace, V1Node, V1Service } from '@kubernetes/client-node';
-import { apiGroup, type PortMap, type PortMapClass } from '../api/types.ts';
+import { apiVersion, type PortMap, type PortMapClass } from '../api/types.ts';
 
-export interface Watched {
+/** What every object has, of client-node's types and of ours. */
+export interface StoredObject {
+  metadata?: {
+    name?: string;
+    namespace?: string;
+    uid?: string;
+    generation?: number;
+    resourceVersion?: string;
+    managedFields?: unknown;
+    annotations?: unknown;
+  };
+}
+
+export interface Resource<Item extends StoredObject> {
+  kind: string;
+  path: string;
+  labelSelector?: string;
+  /** The part of an object that is kept: what nobody here reads would only cost memory and passes. */
+  keep(object: Item): Item;
+}
+
+/** All of it, but for the bookkeeping of who set which field and what `kubectl apply` last saw. */
+function withoutBookkeeping<Item extends StoredObject>(object: Item): Item {
+  const { managedFields: _, annotations: __, ...metadata } = object.metadata ?? {};
+  return { ...object, metadata };
+}
+
+function identity({ metadata }: StoredObject): StoredObject['metadata'] {
+  const { name, namespace, uid, resourceVersion } = metadata ?? {};
+  return { name, namespace, uid, resourceVersion } as StoredObject['metadata'];
+}
+
+export interface Kinds {
   nodes: V1Node;
   namespaces: V1Namespace;
   services: V1Service;
   endpointSlices: V1EndpointSlice;
-  classes: PortMapClass;
   portMaps: PortMap;
+  classes: PortMapClass;
 }
 
-export type ResourceName = keyof Watched;
-
-/** List path over all namespaces. */
-export const listPaths: Record<ResourceName, string> = {
-  nodes: '/api/v1/nodes',
-  namespaces: '/api/v1/namespaces',
-  services: '/api/v1/services',
-  endpointSlices: '/apis/discovery.k8s.io/v1/endpointslices',
-  classes: `/apis/${apiGroup}/v1alpha1/portmapclasses`,
-  portMaps: `/apis/${apiGroup}/v1alpha1/portmaps`,
+export const resources: { [Name in keyof Kinds]: Resource<Kinds[Name]> } = {
+  nodes: {
+    kind: 'Node',
+    path: '/api/v1/nodes',
+    // A node's heartbeat changes times only: without them it is no change at all.
+    keep: (node) => ({
+      metadata: { ...identity(node), labels: node.metadata?.labels } as V1Node['metadata'],
+      status: {
+        addresses: node.status?.addresses,
+        conditions: node.status?.conditions
+          ?.filter((each) => each.type === 'Ready')
+          .map(({ type, status }) => ({ type, status })),
+      },
+    }),
+  },
+  namespaces: {
+    kind: 'Namespace',
+    path: '/api/v1/namespaces',
+    keep: (namespace) => ({
+      metadata: { ...identity(namespace), labels: namespace.metadata?.labels } as V1Namespace['metadata'],
+    }),
+  },
+  services: {
+    kind: 'Service',
+    path: '/api/v1/services',
+    keep: (service) => ({
+      metadata: identity(service) as V1Service['metadata'],
+      spec: { type: service.spec?.type, ports: service.spec?.ports },
+    }),
+  },
+  endpointSlices: {
+    kind: 'EndpointSlice',
+    path: '/apis/discovery.k8s.io/v1/endpointslices',
+    labelSelector: 'kubernetes.io/service-name',
+    keep: withoutBookkeeping,
+  },
+  portMaps: { kind: 'PortMap', path: `/apis/${apiVersion}/portmaps`, keep: withoutBookkeeping },
+  classes: { kind: 'PortMapClass', path: `/apis/${apiVersion}/portmapclasses`, keep: withoutBookkeeping },
 };
 
-export function classPath(name: string): string {
-  return `${listPaths.classes}/${name}`;
-}
-
-export function portMapPath(namespace: string, name: string): string {
-  return `/apis/${apiGroup}/v1alpha1/namespaces/${namespace}/portmaps/${name}`;
+/** `namespace/name`, or the name alone. */
+export function objectKey({ metadata }: StoredObject): string {
+  return metadata?.namespace === undefined ? (metadata?.name ?? '') : `${metadata.namespace}/${metadata.name}`;
 }

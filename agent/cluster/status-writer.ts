@@ -1,103 +1,158 @@
-/** Writes statuses with the version they were read at; a write that would change nothing is not made. */
-import { isDeepStrictEqual } from 'node:util';
-import type { PortMap, PortMapClass, PortMapStatus } from '../api/types.ts';
-import type { NodePlan, PortMapStatusPlan } from '../plan/node-plan.ts';
-import { type ApiClient, ApiError } from './api-client.ts';
-import { mergeClassStatus, withCondition } from './class-status.ts';
+/**
+ * Writes what plans say of PortMaps and classes: only where it differs, one request per object at a time, and on a
+ * conflict once more with the object as it is by then. Many agents write one class's status.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { apiVersion, type PortMap, type PortMapClass } from '../api/types.ts';
+import type { NodePlan } from '../plan/node-plan.ts';
+import type { ApiClient } from './api-client.ts';
+import { isConflict, isNotFound } from './api-error.ts';
+import { Backoff } from './backoff.ts';
 import type { Cluster } from './cluster.ts';
-import { classPath, portMapPath } from './resources.ts';
+import { resources, type StoredObject } from './resources.ts';
+import { classStatusPlan, mergeClassStatus, mergePortMapStatus } from './status-merge.ts';
 
-/** Many agents write one class: this many lost races in a row, and the next pass tries again. */
-const attempts = 8;
-
-export interface Written {
-  object: string;
-  what: string;
+export interface StatusWriterEvents {
+  onWritten(object: PortMap | PortMapClass, before: PortMap | PortMapClass): void;
+  /** A write was refused for good, or failed and will be tried again. */
+  onError(what: string, error: Error): void;
 }
 
+/** One object's write: how to read it, what it is to become, where it goes. */
+interface Job {
+  path: string;
+  cached(): StoredObject | undefined;
+  read(): Promise<StoredObject>;
+  /** Null: nothing to write. */
+  write(fresh: StoredObject): (() => Promise<void>) | null;
+}
+
+/** Attempts against other writers before the next pass has another go. */
+const conflictAttempts = 10;
+
 export class StatusWriter {
-  readonly #client: ApiClient;
+  readonly #api: ApiClient;
   readonly #cluster: Cluster;
+  readonly #events: StatusWriterEvents;
+  /** What the latest plan wants of each object that differs. */
+  #wanted = new Map<string, Job>();
+  readonly #busy = new Map<string, Promise<void>>();
 
-  constructor(client: ApiClient, cluster: Cluster) {
-    this.#client = client;
+  constructor(api: ApiClient, cluster: Cluster, events: StatusWriterEvents) {
+    this.#api = api;
     this.#cluster = cluster;
+    this.#events = events;
   }
 
-  /**
-   * Claims and rows first: what waits for a slot waits for this.
-   * @returns what was written
-   * @throws the first error, after everything else has been tried
-   */
-  async write(plan: NodePlan): Promise<Written[]> {
-    const { classes } = this.#cluster.reflectors;
-    const writes = [
-      ...classes.items().map((each) => () => this.#writeClass(each, plan)),
-      ...plan.portMapStatuses.map((each) => () => this.#writePortMap(each)),
-    ];
-    const results = await Promise.allSettled(writes.map((write) => write()));
-    const failed = results.find((each) => each.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
-    return results.flatMap((each) => (each.status === 'fulfilled' && each.value !== null ? [each.value] : []));
+  /** Takes over what a new plan says; what an older one said and has not been written is forgotten. */
+  submit(plan: NodePlan): void {
+    this.#wanted = new Map([...this.#portMapJobs(plan), ...this.#classJobs(plan)].map((job) => [job.path, job]));
+    for (const path of this.#wanted.keys()) this.#start(path);
   }
 
-  async #writeClass(cached: PortMapClass, plan: NodePlan): Promise<Written | null> {
-    let current = cached;
-    const { name } = cached.metadata;
-    for (let attempt = 1; ; attempt++) {
-      const status = mergeClassStatus(current, plan, new Date().toISOString());
-      if (isDeepStrictEqual(normalised(status), normalised(current.status))) return null;
+  /** @returns once all that was submitted has been written or given up */
+  async settled(): Promise<void> {
+    while (this.#busy.size > 0) await Promise.all(this.#busy.values());
+  }
+
+  #start(path: string): void {
+    if (this.#busy.has(path)) return;
+    const work = this.#work(path).finally(() => this.#busy.delete(path));
+    this.#busy.set(path, work);
+  }
+
+  /** Until the latest plan's wish for this object is in force. */
+  async #work(path: string): Promise<void> {
+    const backoff = new Backoff(500, 30_000);
+    for (;;) {
+      const job = this.#wanted.get(path);
+      if (job === undefined) return;
       try {
-        const stored = await this.#client.put<PortMapClass>(`${classPath(name)}/status`, { ...current, status });
-        this.#cluster.reflectors.classes.learn(stored);
-        return { object: `PortMapClass ${name}`, what: `row of ${plan.node}, ${status.links?.length ?? 0} links` };
+        await this.#attempt(job);
+        if (this.#wanted.get(path) === job) this.#wanted.delete(path);
       } catch (error) {
-        if (isGone(error)) return null;
-        if (!(error instanceof ApiError) || error.status !== 409 || attempt === attempts) throw error;
-        current = await this.#client.get<PortMapClass>(classPath(name));
+        this.#events.onError(`PUT ${path}`, error as Error);
+        await sleep(backoff.next(), undefined, { ref: false });
       }
     }
   }
 
-  async #writePortMap(wanted: PortMapStatusPlan): Promise<Written | null> {
-    const { namespace, name } = wanted;
-    const current = this.#cluster.reflectors.portMaps.get(`${namespace}/${name}`);
-    // A newer spec than the plan was made from: the next pass speaks of that one.
-    if (current === undefined || (current.metadata.generation ?? 0) !== wanted.observedGeneration) return null;
-    const status = portMapStatus(current, wanted);
-    if (isDeepStrictEqual(status, current.status)) return null;
-    try {
-      const stored = await this.#client.put<PortMap>(`${portMapPath(namespace, name)}/status`, { ...current, status });
-      this.#cluster.reflectors.portMaps.learn(stored);
-    } catch (error) {
-      // The watch brings the newer object, and with it the next pass.
-      if (isGone(error) || (error instanceof ApiError && error.status === 409)) return null;
-      throw error;
+  async #attempt(job: Job): Promise<void> {
+    const jitter = new Backoff(5, 200);
+    let object = job.cached();
+    for (let attempt = 1; object !== undefined; attempt++) {
+      const write = job.write(object);
+      if (write === null) return;
+      try {
+        await write();
+        return;
+      } catch (error) {
+        if (isNotFound(error)) return;
+        if (!isConflict(error) || attempt === conflictAttempts) throw error;
+        await sleep(jitter.next());
+        try {
+          object = await job.read();
+        } catch (readError) {
+          if (isNotFound(readError)) return;
+          throw readError;
+        }
+      }
     }
-    const programmed = status.conditions?.find((each) => each.type === 'Programmed');
-    return {
-      object: `PortMap ${namespace}/${name}`,
-      what: `${programmed?.reason ?? ''} ${status.addresses ?? ''}`.trim(),
-    };
   }
-}
 
-function isGone(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 404;
-}
+  #portMapJobs(plan: NodePlan): Job[] {
+    const store = this.#cluster.stores.portMaps;
+    return plan.portMapStatuses.flatMap((want): Job[] => {
+      const { namespace, name } = want;
+      const cached = store.get(`${namespace}/${name}`);
+      if (cached === undefined || mergePortMapStatus(cached, want, new Date()) === null) return [];
+      const path = `/apis/${apiVersion}/namespaces/${namespace}/portmaps/${name}`;
+      return [
+        {
+          path: `${path}/status`,
+          cached: () => store.get(`${namespace}/${name}`),
+          read: () => this.#api.get<PortMap>(path),
+          write: (fresh) => {
+            const before = fresh as PortMap;
+            const after = mergePortMapStatus(before, want, new Date());
+            return after === null
+              ? null
+              : async () => {
+                  const written = resources.portMaps.keep(await this.#api.put(`${path}/status`, after));
+                  this.#events.onWritten(written, before);
+                  store.setWritten(written, before.metadata.resourceVersion);
+                };
+          },
+        },
+      ];
+    });
+  }
 
-/** Empty lists and absent ones say the same. */
-function normalised(status: PortMapClass['status']): unknown {
-  return { links: status?.links ?? [], nodes: status?.nodes ?? [], conditions: status?.conditions ?? [] };
-}
-
-function portMapStatus(current: PortMap, wanted: PortMapStatusPlan): PortMapStatus {
-  const now = new Date().toISOString();
-  const old = current.status?.conditions ?? [];
-  return {
-    ...(wanted.endpoint === null ? {} : { endpoint: wanted.endpoint }),
-    published: wanted.published,
-    addresses: wanted.addresses,
-    conditions: wanted.conditions.reduce((conditions, next) => withCondition(conditions, next, now), old),
-  };
+  #classJobs(plan: NodePlan): Job[] {
+    const store = this.#cluster.stores.classes;
+    return store.list().flatMap((cached): Job[] => {
+      const { name } = cached.metadata;
+      const want = classStatusPlan(plan, name);
+      if (mergeClassStatus(cached, want, new Date()) === null) return [];
+      const path = `/apis/${apiVersion}/portmapclasses/${name}`;
+      return [
+        {
+          path: `${path}/status`,
+          cached: () => store.get(name),
+          read: () => this.#api.get<PortMapClass>(path),
+          write: (fresh) => {
+            const before = fresh as PortMapClass;
+            const after = mergeClassStatus(before, want, new Date());
+            return after === null
+              ? null
+              : async () => {
+                  const written = resources.classes.keep(await this.#api.put(`${path}/status`, after));
+                  this.#events.onWritten(written, before);
+                  store.setWritten(written, before.metadata.resourceVersion);
+                };
+          },
+        },
+      ];
+    });
+  }
 }

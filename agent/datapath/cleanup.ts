@@ -1,16 +1,21 @@
-/** Removes everything of kuport's from this node. */
-import { applyChange, type Change, difference } from './apply.ts';
-import { readInterfaces } from './interfaces.ts';
+/** Removes everything of ours from this node. */
+import { applyChange } from './apply.ts';
+import { type Change, difference, nothing } from './change.ts';
 import { observe } from './observe.ts';
 
-/** The change that leaves nothing: what `cleanup --dry-run` prints. */
+/** The change that leaves nothing. @throws CommandError */
 export async function cleanupChange(): Promise<Change> {
-  return difference(await observe(await readInterfaces()), { links: [], returnPaths: [], deliveries: [] });
+  return difference(await observe(), nothing, null);
 }
 
-/** @returns what was done. @throws CommandError */
+/** @returns what was done. @throws CommandError, AggregateError */
 export async function cleanup(): Promise<Change> {
   const change = await cleanupChange();
   await applyChange(change);
   return change;
+}
+
+/** As a person reads it: the commands, in their order. */
+export function changeText({ ipBefore, nft, ipAfter }: Change): string {
+  return [...ipBefore.map((line) => `ip ${line}\n`), nft, ...ipAfter.map((line) => `ip ${line}\n`)].join('');
 }

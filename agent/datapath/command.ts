@@ -1,49 +1,61 @@
-/** Running ip, nft and conntrack: errors that can be repeated by hand. */
-import { execa, type Options } from 'execa';
+/** Runs one of the host's own tools. The only place that starts a process which ends by itself. */
+import { execa } from 'execa';
 
-/** A command on this node failed. */
+/** A tool that is not there, ended with an error, or took too long. */
 export class CommandError extends Error {
-  override readonly name = 'CommandError';
-  readonly command: string;
   readonly stderr: string;
-
-  constructor(command: string, exit: string, stderr: string, input: string | undefined) {
-    super(
-      `\`${command}\` ${exit}: ${stderr.trim()}${input === undefined ? '' : `\n--- its input\n${input.slice(0, 4000)}`}`,
-    );
-    this.command = command;
+  constructor(message: string, stderr: string) {
+    super(message);
+    this.name = 'CommandError';
     this.stderr = stderr;
   }
 }
 
-export interface CommandOptions {
-  input?: string;
-  /** Milliseconds until the command is killed. Default 10 000. */
-  timeoutMs?: number;
-  /** Return what it printed although it failed. Default false. */
-  allowFailure?: boolean;
-  /** Told the process number as soon as there is one. */
-  started?(pid: number): void;
+/** Longest input shown in an error: enough to see the line at fault, too little to flood a log. */
+const shownInput = 2000;
+
+function quoted(argument: string): string {
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }
 
-/** @returns standard output. @throws CommandError */
-export async function run(argv: readonly [string, ...string[]], options: CommandOptions = {}): Promise<string> {
-  const [program, ...args] = argv;
-  const settings: Options = {
+export interface CommandOptions {
+  input?: string;
+  /** Milliseconds; these tools answer in tens of them, a stuck one must not stop the agent for good. */
+  timeoutMs?: number;
+}
+
+/** Messages are compared and shown: no translations. A user's PATH on Debian lacks the folders of nft and conntrack. */
+export function toolEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, LC_ALL: 'C', PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin` };
+}
+
+/**
+ * @returns what it wrote to stdout
+ * @throws CommandError naming the command, why it failed, its stderr and the text it was fed
+ */
+export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
+  const { input, timeoutMs = 30_000 } = options;
+  const result = await execa(command, args, {
+    input: input ?? '',
     reject: false,
-    timeout: options.timeoutMs ?? 10_000,
+    timeout: timeoutMs,
     stripFinalNewline: false,
-    // Debian keeps these tools in sbin, which is not on every PATH.
-    env: { LC_ALL: 'C', PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin` },
-    ...(options.input === undefined ? { stdin: 'ignore' } : { input: options.input }),
-  };
-  const child = execa(program, args, settings);
-  if (child.pid !== undefined) options.started?.(child.pid);
-  const result = await child;
-  const text = (output: unknown): string => (typeof output === 'string' ? output : '');
-  if (result.failed && options.allowFailure !== true) {
-    const exit = result.exitCode === undefined ? (result.shortMessage ?? 'could not run') : `exited ${result.exitCode}`;
-    throw new CommandError(argv.join(' '), exit, text(result.stderr), options.input);
-  }
-  return text(result.stdout);
+    maxBuffer: 512 * 1024 * 1024,
+    env: toolEnvironment(),
+  });
+  if (!result.failed) return result.stdout;
+  const text = [command, ...args].map(quoted).join(' ');
+  const cause =
+    result.code === 'ENOENT'
+      ? `there is no ${command} in PATH (${process.env.PATH ?? ''})`
+      : result.timedOut
+        ? `no answer within ${timeoutMs} ms`
+        : result.signal !== undefined
+          ? `killed by ${result.signal}`
+          : `exit ${result.exitCode}`;
+  const shown = input === undefined ? '' : input.length > shownInput ? `${input.slice(0, shownInput)}...` : input;
+  throw new CommandError(
+    [`${text}: ${cause}`, result.stderr?.trim(), shown && `input:\n${shown.trimEnd()}`].filter(Boolean).join('\n'),
+    result.stderr ?? '',
+  );
 }

@@ -18,6 +18,7 @@ export interface ConntrackEntry {
   replySourcePort: number;
 }
 
+/** What became of one key: an interface with a protocol and a port. */
 export interface DeliveryChange {
   before: Delivery | undefined;
   after: Delivery | undefined;
@@ -35,6 +36,24 @@ export function changedDeliveries(before: readonly Delivery[], after: readonly D
     if (!same) changes.push({ before: previous, after: delivery });
   }
   return [...changes, ...[...old.values()].map((gone) => ({ before: gone, after: undefined }))];
+}
+
+/** The same for two changes that make the same entries stale. */
+export function changeKey({ before, after }: DeliveryChange): string {
+  const delivery = before ?? after;
+  return `${delivery === undefined ? '' : deliveryKey(delivery)} ${before?.targetAddress}:${before?.targetPort}`;
+}
+
+/** The same changes with regard to what is delivered now: what has come back to its old target is none any more. */
+export function upToDate(changes: readonly DeliveryChange[], now: readonly Delivery[]): DeliveryChange[] {
+  const current = new Map(now.map((each) => [deliveryKey(each), each]));
+  return changes.flatMap(({ before, after }) => {
+    const delivery = before ?? after;
+    const latest = delivery === undefined ? undefined : current.get(deliveryKey(delivery));
+    const isBack =
+      before !== undefined && latest?.targetAddress === before.targetAddress && latest.targetPort === before.targetPort;
+    return isBack ? [] : [{ before, after: latest }];
+  });
 }
 
 function covers(delivery: Delivery, entry: ConntrackEntry): boolean {
@@ -91,20 +110,37 @@ export function parseConntrack(listing: string): ConntrackEntry[] {
 
 async function list(protocols: ReadonlySet<Protocol>): Promise<ConntrackEntry[]> {
   const lists = await Promise.all(
-    [...protocols].map((protocol) =>
-      run(['conntrack', '-L', '-f', 'ipv4', '-p', protocol.toLowerCase()], { allowFailure: true }),
-    ),
+    [...protocols].map((protocol) => run('conntrack', ['-L', '-f', 'ipv4', '-p', protocol.toLowerCase()])),
   );
   return lists.flatMap(parseConntrack);
 }
 
+/** Finds the changes of an entry's port: thousands of entries against thousands of changes would take seconds. */
+function index(changes: readonly DeliveryChange[]): (entry: ConntrackEntry) => DeliveryChange[] {
+  const byPort = new Map<string, DeliveryChange[]>();
+  const ranges: DeliveryChange[] = [];
+  for (const change of changes) {
+    const delivery = change.before ?? change.after;
+    if (delivery === undefined) continue;
+    if (delivery.port !== delivery.endPort) {
+      ranges.push(change);
+      continue;
+    }
+    const key = `${delivery.protocol}/${delivery.port}`;
+    byPort.set(key, [...(byPort.get(key) ?? []), change]);
+  }
+  return ({ protocol, destinationPort }) => [...(byPort.get(`${protocol}/${destinationPort}`) ?? []), ...ranges];
+}
+
 function deletion(entry: ConntrackEntry): string {
-  return `-D -f ipv4 -p ${entry.protocol.toLowerCase()} --orig-src ${entry.source} --orig-dst ${entry.destination} --orig-port-src ${entry.sourcePort} --orig-port-dst ${entry.destinationPort}`;
+  // With the reply's source: a new entry of the same flow, made by the new rules in the meantime, stays.
+  return `-D -f ipv4 -p ${entry.protocol.toLowerCase()} --orig-src ${entry.source} --orig-dst ${entry.destination} --sport ${entry.sourcePort} --dport ${entry.destinationPort} --reply-src ${entry.replySource}`;
 }
 
 /**
  * Deletes the entries that these changes made stale.
  * @returns what was deleted
+ * @throws CommandError
  */
 export async function deleteStale(
   changes: readonly DeliveryChange[],
@@ -113,12 +149,15 @@ export async function deleteStale(
   if (changes.length === 0) return [];
   const protocols = new Set(changes.flatMap(({ before, after }) => (before ?? after)?.protocol ?? []));
   const own = new Set([...ownAddresses, ...changes.flatMap((change) => change.after?.dialledAddresses ?? [])]);
-  const stale = (await list(protocols)).filter((entry) => changes.some((change) => isStale(entry, change, own)));
+  const concerning = index(changes);
+  const stale = (await list(protocols)).filter((entry) =>
+    concerning(entry).some((change) => isStale(entry, change, own)),
+  );
   if (stale.length === 0) return [];
-  // An entry that is gone by now makes conntrack fail; that it is gone is what was wanted.
-  await run(['conntrack', '--load-file', '-'], {
+  // One that has gone by itself in the meantime is no error (measured: exit 0).
+  // Through a pipe: conntrack opens /dev/stdin by name, which a socket, Node's stdin of a child, does not allow.
+  await run('sh', ['-c', 'cat | conntrack --load-file -'], {
     input: stale.map((entry) => `${deletion(entry)}\n`).join(''),
-    allowFailure: true,
   });
   return stale;
 }

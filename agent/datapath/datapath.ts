@@ -1,10 +1,20 @@
 /** The datapath of one node: applies plans, remembers what the kernel holds, looks again when told that it may differ. */
-import type { NodePlan } from '../plan/node-plan.ts';
-import { applyChange, type Change, difference, isNoChange } from './apply.ts';
-import { type ConntrackEntry, changedDeliveries, deleteStale } from './conntrack.ts';
+import type { Delivery, HostFacts, NodePlan } from '../plan/node-plan.ts';
+import { applyChange } from './apply.ts';
+import { type Change, difference, isNoChange } from './change.ts';
+import {
+  type ConntrackEntry,
+  changedDeliveries,
+  changeKey,
+  type DeliveryChange,
+  deleteStale,
+  upToDate,
+} from './conntrack.ts';
 import { deliveriesOf } from './deliveries.ts';
-import { type HostReading, readHost } from './host.ts';
-import { type Observed, observe, readLinks } from './observe.ts';
+import type { DriftSubject } from './drift.ts';
+import { readHostFacts } from './host.ts';
+import { readIpState } from './ip-json.ts';
+import { linkMarksOf, type Observed, observe, observeRouting, observeRuleset } from './observe.ts';
 import { routingOf } from './routing.ts';
 import { elementsOf, isEmpty } from './ruleset.ts';
 
@@ -16,66 +26,105 @@ export interface Applied {
   duration: number;
 }
 
+/** How long what the host looks like is believed without an event: sockets come and go without one. Milliseconds. */
+const factsLifetime = 10_000;
+
 export class Datapath {
   #known: Observed | null = null;
-  /** Process numbers of our own nft transactions, for the monitor. */
-  readonly ownCommits = new Set<number>();
+  #facts: { value: HostFacts; readAt: number } | null = null;
+  /** How nft lists the skeleton when it is whole. */
+  #baseline: string | null = null;
+  /** Changes whose stale conntrack entries are still to be deleted: kept until that has succeeded. */
+  readonly #outstanding = new Map<string, DeliveryChange>();
+  /** Counts the times of being told that the kernel may differ: a look that began before the latest is void. */
+  #doubts = 0;
 
-  /** The host as it is now, and what of ours is on it. */
-  async look(): Promise<HostReading> {
-    const reading = await readHost();
-    // Links are read with the interfaces anyway; the rest is known until somebody else has touched it.
-    this.#known =
-      this.#known === null
-        ? await observe(reading.interfaces)
-        : { ...this.#known, links: readLinks(reading.interfaces) };
-    return reading;
+  /** What the host looks like now; read again only when it may have changed. @throws CommandError */
+  async look(): Promise<HostFacts> {
+    if (this.#known !== null && this.#facts !== null && performance.now() - this.#facts.readAt < factsLifetime)
+      return { ...this.#facts.value, linkMarks: linkMarksOf(this.#known) };
+    const readAt = performance.now();
+    const doubts = this.#doubts;
+    const ip = await readIpState();
+    const known = this.#known;
+    const [value, observed] = await Promise.all([
+      readHostFacts(ip),
+      // Reading thousands of elements takes longer than all the rest: only when they are in doubt.
+      known === null ? observe(ip) : observeRouting(ip).then((routing) => ({ ...known, ...routing })),
+    ]);
+    this.#facts = { value, readAt };
+    this.#known = doubts === this.#doubts ? observed : null;
+    return value;
   }
 
-  /** Somebody may have changed what is ours: the next look reads everything. */
-  distrust(): void {
-    this.#known = null;
+  /** Somebody may have changed the host, or what is ours as well: the next look reads it. */
+  distrust(subject: DriftSubject): void {
+    this.#doubts += 1;
+    this.#facts = null;
+    if (subject === 'ours') this.#known = null;
   }
 
-  /** @returns null when nothing had to be done. @throws CommandError */
-  async apply(plan: NodePlan, reading: HostReading): Promise<Applied | null> {
+  /**
+   * @returns null when nothing had to be done: no command that writes has been run then
+   * @throws CommandError, AggregateError; the next look reads everything
+   */
+  async apply(plan: NodePlan, host: HostFacts): Promise<Applied | null> {
     const begin = performance.now();
-    const have = this.#known ?? (await observe(reading.interfaces));
-    const change = difference(have, plan);
-    if (isNoChange(change)) {
-      this.#known = have;
+    const doubts = this.#doubts;
+    const have = this.#known ?? (await observe());
+    const change = difference(have, plan, this.#baseline);
+    if (!change.isNewTable && have.isOurs) this.#baseline ??= have.skeleton;
+    if (isNoChange(change) && this.#outstanding.size === 0) {
+      this.#known = doubts === this.#doubts ? have : null;
       return null;
     }
     // Until all of it is done, nobody knows what the kernel holds.
     this.#known = null;
-    await applyChange(change, { nftStarted: (pid) => this.#rememberCommit(pid) });
-    const addresses = new Map<string, string[]>([
-      ...reading.interfaces.map((each) => [each.name, each.addresses] as [string, string[]]),
-      ...plan.links.map((link) => [link.device, [link.address]] as [string, string[]]),
-    ]);
-    const before = have.sets === null ? [] : deliveriesOf(have.sets, (device) => addresses.get(device) ?? []);
-    const deleted = await deleteStale(changedDeliveries(before, plan.deliveries), [...addresses.values()].flat());
-    this.#known = expected(plan);
+    for (const each of changedDeliveries(this.#deliveriesBefore(have, host), plan.deliveries))
+      this.#outstanding.set(changeKey(each), each);
+    await applyChange(change);
+    const deleted = await this.#deleteStale(plan, host);
+    if (change.isNewTable) this.#baseline = (await observeRuleset()).skeleton;
+    this.#known = doubts === this.#doubts ? expected(plan, this.#baseline) : null;
     return { change, deleted, duration: performance.now() - begin };
   }
 
-  #rememberCommit(pid: number): void {
-    this.ownCommits.add(pid);
-    // The monitor's line follows the commit; a minute later the number may be another process's.
-    setTimeout(() => this.ownCommits.delete(pid), 60_000).unref();
+  #deliveriesBefore(have: Observed, host: HostFacts): Delivery[] {
+    const addresses = new Map(host.interfaces.map((each) => [each.name, each.addresses]));
+    for (const link of have.links)
+      addresses.set(
+        link.device,
+        link.addresses.map((each) => each.split('/')[0] ?? ''),
+      );
+    return deliveriesOf(have.sets, (device) => addresses.get(device) ?? []);
+  }
+
+  async #deleteStale(plan: NodePlan, host: HostFacts): Promise<ConntrackEntry[]> {
+    const own = [...host.interfaces.flatMap((each) => each.addresses), ...plan.links.map((link) => link.address)];
+    const changes = upToDate([...this.#outstanding.values()], plan.deliveries);
+    const deleted = await deleteStale(changes, own);
+    this.#outstanding.clear();
+    return deleted;
   }
 }
 
 /** What the kernel holds once a plan has been applied. */
-function expected(plan: NodePlan): Observed {
+function expected(plan: NodePlan, skeleton: string | null): Observed {
   const { links, rules, routes } = routingOf(plan);
   const sets = elementsOf(plan);
-  const empty = isEmpty(sets);
   return {
-    links: links.map((link) => ({ ...link, up: true })),
+    links: links.map((link) => ({
+      device: link.device,
+      isUp: true,
+      mtu: link.mtu,
+      vxlan: { vni: link.vni, port: link.port, local: link.underlayAddress, remote: link.peerUnderlayAddress, ttl: 64 },
+      addresses: [`${link.address}/31`],
+      rpFilter: 2,
+    })),
     rules,
     routes,
-    sets: empty ? null : sets,
-    hasTable: !empty,
+    sets,
+    skeleton: isEmpty(sets) ? null : skeleton,
+    isOurs: !isEmpty(sets),
   };
 }

@@ -1,30 +1,26 @@
-/** What this host looks like: the input of a plan that only this agent has. */
+/** What this host looks like to a plan. */
 import type { HostFacts } from '../plan/node-plan.ts';
-import { type HostInterface, readInterfaces } from './interfaces.ts';
+import { type IpState, readIpState } from './ip-json.ts';
 import { readListeners } from './listeners.ts';
-import { linkPrefix, readRoutes } from './observe.ts';
+import { devicePrefix, linkMarksOf, observeRouting } from './observe.ts';
 
-export interface HostReading {
-  facts: HostFacts;
-  interfaces: HostInterface[];
-}
-
-export async function readHost(): Promise<HostReading> {
-  const [interfaces, routes] = await Promise.all([readInterfaces(), readRoutes()]);
-  const listeners = await readListeners(interfaces);
+/**
+ * @param ip what `ip` has just said, when the caller has it already
+ * @throws CommandError
+ */
+export async function readHostFacts(ip?: IpState): Promise<HostFacts> {
+  const state = ip ?? (await readIpState());
+  const [listeners, routing] = await Promise.all([readListeners(state.links), observeRouting(state)]);
   return {
-    interfaces,
-    facts: {
-      interfaces: interfaces
-        .filter((each) => !each.name.startsWith(linkPrefix))
-        .map(({ name, mtu, addresses }) => ({ name, mtu, addresses })),
-      // A link's mark is its table's number: the route that leads into the link tells it.
-      linkMarks: Object.fromEntries(
-        routes
-          .filter((route) => route.device.startsWith(linkPrefix))
-          .map((route) => [route.device, Number(route.table)]),
-      ),
-      listeners,
-    },
+    interfaces: state.links
+      .filter((link) => !link.ifname.startsWith(devicePrefix))
+      .map((link) => ({
+        name: link.ifname,
+        mtu: link.mtu,
+        addresses: link.addr_info.filter((each) => each.family === 'inet').map((each) => each.local),
+      }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    linkMarks: linkMarksOf(routing),
+    listeners,
   };
 }

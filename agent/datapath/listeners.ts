@@ -1,107 +1,148 @@
-/** Ports on which the node itself listens: what a mapping must not take away from it. */
-import { readdir, readFile, readlink } from 'node:fs/promises';
+/** Ports the node itself listens on, each with a role: no mapping may take one of them. */
+import { readFile } from 'node:fs/promises';
 import type { HostFacts, Protocol } from '../plan/node-plan.ts';
-import type { HostInterface } from './interfaces.ts';
+import { run } from './command.ts';
+import type { IpLink } from './ip-json.ts';
+import { devicePrefix } from './observe.ts';
 
 type Listener = HostFacts['listeners'][number];
 
-/** State of a listening TCP socket, and of a UDP socket that is not connected, in /proc/net. */
-const states: Record<Protocol, string> = { TCP: '0A', UDP: '07' };
-
-/** Roles by well-known port, for sockets whose process cannot be seen from here. */
-const knownRoles: Record<string, string> = {
-  '22/TCP': 'SSH',
-  '6443/TCP': 'Kubernetes API server',
-  '10250/TCP': 'kubelet',
-  '2379/TCP': 'etcd',
-  '2380/TCP': 'etcd',
-  '8472/UDP': "the CNI's tunnel",
+/**
+ * Roles by well-known port. Which process holds a socket is not asked: the agent shares the host's network, not its
+ * process list.
+ */
+const wellKnownRoles: Record<string, string> = {
+  'TCP/22': 'sshd',
+  'TCP/53': 'DNS server',
+  'UDP/53': 'DNS server',
+  'UDP/67': 'DHCP server',
+  'UDP/68': 'DHCP client',
+  'UDP/123': 'time server',
+  'TCP/179': 'BGP',
+  'TCP/2379': 'etcd',
+  'TCP/2380': 'etcd',
+  'TCP/4240': 'Cilium health',
+  'TCP/4244': 'Hubble',
+  'UDP/4789': 'vxlan',
+  'TCP/6443': 'Kubernetes API server',
+  'TCP/7445': 'KubePrism',
+  'UDP/8472': 'vxlan',
+  'TCP/10250': 'kubelet',
+  'TCP/10248': 'kubelet',
+  'TCP/10256': 'kube-proxy',
+  'TCP/10257': 'kube-controller-manager',
+  'TCP/10259': 'kube-scheduler',
+  'TCP/50000': 'Talos apid',
+  'TCP/50001': 'Talos trustd',
+  'UDP/51820': 'WireGuard',
 };
 
-/**
- * Listening TCP and unconnected UDP sockets below the ephemeral range, the kernel's own (WireGuard, vxlan) included:
- * those stand in /proc/net/udp like any other.
- */
-export async function readListeners(interfaces: readonly HostInterface[]): Promise<Listener[]> {
-  const [firstEphemeral = 32768] = (await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'))
-    .split(/\s+/)
-    .map(Number);
-  const sockets = (
-    await Promise.all(
-      (['TCP', 'UDP'] as const).map(async (protocol) => {
-        const text = await readFile(`/proc/net/${protocol.toLowerCase()}`, 'utf8');
-        return text
-          .split('\n')
-          .slice(1)
-          .flatMap((line) => parse(line, protocol));
-      }),
-    )
-  ).flat();
-  const below = sockets.filter(({ port }) => port > 0 && port < firstEphemeral);
-  const processes = await processNames(new Set(below.map((each) => each.inode)));
-  return below
-    .filter(({ address }) => address === null || !address.startsWith('127.'))
-    .map(({ protocol, port, address, inode }) => ({
-      protocol,
-      port,
-      address,
-      role: role(protocol, port, interfaces, processes.get(inode)),
-    }));
-}
-
-interface SocketLine {
+interface Socket {
   protocol: Protocol;
-  /** Null: every address. */
+  /** IPv4 address; null: every address. */
   address: string | null;
   port: number;
-  inode: string;
 }
 
-function parse(line: string, protocol: Protocol): SocketLine[] {
-  const [, local = '', , state, , , , , , inode = '0'] = line.trim().split(/\s+/);
-  const [hexAddress = '', hexPort = ''] = local.split(':');
-  if (state !== states[protocol] || hexAddress.length !== 8) return [];
-  // Printed as a little-endian number.
-  const octets = [6, 4, 2, 0].map((at) => Number.parseInt(hexAddress.slice(at, at + 2), 16));
-  const address = octets.join('.');
-  return [{ protocol, address: address === '0.0.0.0' ? null : address, port: Number.parseInt(hexPort, 16), inode }];
+const listenState = '0A';
+const unconnectedState = '07';
+
+/** `0100007F` -> 127.0.0.1; undefined for an IPv6 address that no IPv4 packet reaches. */
+function hexAddress(hex: string): string | null | undefined {
+  if (/^0+$/.test(hex)) return null;
+  const isMapped = hex.startsWith('0000000000000000FFFF0000');
+  if (hex.length > 8 && !isMapped) return undefined;
+  const octets = hex.slice(-8).match(/../g)?.reverse() ?? [];
+  return octets.map((octet) => Number.parseInt(octet, 16)).join('.');
 }
 
-function role(
-  protocol: Protocol,
-  port: number,
-  interfaces: readonly HostInterface[],
-  process: string | undefined,
-): string {
-  const tunnel = interfaces.find((each) => protocol === 'UDP' && each.vxlan?.port === port);
-  if (tunnel !== undefined) return tunnel.name.startsWith('kup-') ? "kuport's links" : `vxlan (${tunnel.name})`;
-  return (
-    knownRoles[`${port}/${protocol}`] ??
-    process ??
-    (protocol === 'UDP' ? 'a kernel or foreign socket' : 'a foreign socket')
-  );
+/** @param text a file of /proc/net: tcp, tcp6, udp or udp6 */
+export function parseSockets(text: string, protocol: Protocol): Socket[] {
+  return text
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const [, local = '', , state] = line.trim().split(/\s+/);
+      if (state !== (protocol === 'TCP' ? listenState : unconnectedState)) return [];
+      const [hex = '', port = ''] = local.split(':');
+      const address = hexAddress(hex);
+      return address === undefined ? [] : [{ protocol, address, port: Number.parseInt(port, 16) }];
+    });
 }
 
-/** Names of the processes that hold these sockets, as far as this process may look. */
-async function processNames(inodes: ReadonlySet<string>): Promise<Map<string, string>> {
-  const names = new Map<string, string>();
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  await Promise.all(
-    pids.map(async (pid) => {
-      try {
-        const targets = await Promise.all(
-          (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')),
-        );
-        const held = targets
-          .flatMap((target) => /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? [])
-          .filter((inode) => inodes.has(inode));
-        if (held.length === 0) return;
-        const name = (await readFile(`/proc/${pid}/comm`, 'utf8')).trim();
-        for (const inode of held) names.set(inode, name);
-      } catch {
-        // Gone, or another user's.
-      }
+async function readOptional(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    return ''; // No IPv6 here: nothing listens on it.
+  }
+}
+
+/** Listen port -> interface, of the kernel's and of user space's alike. Empty where `wg` is not installed. */
+async function wireguardPorts(): Promise<Map<number, string>> {
+  try {
+    const text = await run('wg', ['show', 'all', 'listen-port'], { timeoutMs: 2000 });
+    return new Map(
+      text
+        .trim()
+        .split('\n')
+        .flatMap((line): [number, string][] => {
+          const [name = '', port = ''] = line.split(/\s+/);
+          return Number(port) > 0 ? [[Number(port), name]] : [];
+        }),
+    );
+  } catch {
+    return new Map();
+  }
+}
+
+/** @returns sorted by port, then protocol, then address, each once */
+export async function readListeners(links: readonly IpLink[]): Promise<Listener[]> {
+  const [tcp, tcp6, udp, udp6, range, wireguard] = await Promise.all([
+    readOptional('/proc/net/tcp'),
+    readOptional('/proc/net/tcp6'),
+    readOptional('/proc/net/udp'),
+    readOptional('/proc/net/udp6'),
+    readOptional('/proc/sys/net/ipv4/ip_local_port_range'),
+    wireguardPorts(),
+  ]);
+  const firstEphemeral = Number(range.split(/\s+/)[0] || 32768);
+  const vxlanPorts = new Map(
+    links.flatMap((link): [number, string][] => {
+      const port = link.linkinfo?.info_kind === 'vxlan' ? link.linkinfo.info_data?.port : undefined;
+      return port === undefined ? [] : [[port, link.ifname.startsWith(devicePrefix) ? 'kuport links' : 'vxlan']];
     }),
   );
-  return names;
+  const role = ({ protocol, port }: Socket): string => {
+    const known = wellKnownRoles[`${protocol}/${port}`];
+    if (protocol === 'UDP') {
+      const device = wireguard.get(port);
+      if (device !== undefined) return `WireGuard (${device})`;
+      const vxlan = vxlanPorts.get(port);
+      if (vxlan !== undefined) return vxlan;
+    }
+    return known ?? 'a service of the node';
+  };
+  const sockets = [
+    ...parseSockets(`${tcp}`, 'TCP'),
+    ...parseSockets(`${tcp6}`, 'TCP'),
+    ...[...parseSockets(udp, 'UDP'), ...parseSockets(udp6, 'UDP')].filter(
+      // In the ephemeral range a socket is some client's own for a moment; these are known to stay.
+      ({ port }) =>
+        port < firstEphemeral || wireguard.has(port) || vxlanPorts.has(port) || `UDP/${port}` in wellKnownRoles,
+    ),
+  ];
+  // A port bound by every address needs no second row for one of them.
+  const everywhere = new Set(
+    sockets.filter((each) => each.address === null).map((each) => `${each.protocol}/${each.port}`),
+  );
+  const listeners = new Map(
+    sockets
+      .filter((each) => each.address === null || !everywhere.has(`${each.protocol}/${each.port}`))
+      .map((each) => [
+        `${String(each.port).padStart(5, '0')}/${each.protocol}/${each.address ?? ''}`,
+        { protocol: each.protocol, port: each.port, address: each.address, role: role(each) },
+      ]),
+  );
+  return [...listeners].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, listener]) => listener);
 }

@@ -1,140 +1,202 @@
-/** What the kernel holds of kuport's now. Only what is ours is looked at: kup-* devices, protocol 107, table ip kuport. */
-import type { PlannedLink } from '../plan/node-plan.ts';
-import { run } from './command.ts';
-import type { HostInterface } from './interfaces.ts';
+/** What the kernel holds of ours: kup-* devices, rules and routes of protocol 107, table `ip kuport`. */
+import { readFile } from 'node:fs/promises';
+import { CommandError, run } from './command.ts';
+import { type IpLink, type IpState, readIpState } from './ip-json.ts';
 import { type RouteRule, routeProtocol, type TableRoute } from './routing.ts';
-import { chains, type ElementSets, type Elements, setNames, skeletonVersion, tableName } from './ruleset.ts';
+import { chains, type ElementSets, setNames, skeletonVersion, tableName } from './ruleset.ts';
 
-export interface ObservedLink extends Omit<PlannedLink, 'className' | 'peer' | 'peerAddress'> {
-  up: boolean;
+export const devicePrefix = 'kup-';
+
+/** Number of the main table, which `ip -N` prints in place of its name. */
+const mainTable = '254';
+
+export interface ObservedLink {
+  device: string;
+  isUp: boolean;
+  mtu: number;
+  /** Null where the device is no vxlan device: somebody else took the name. */
+  vxlan: { vni: number; port: number; local: string; remote: string; ttl: number } | null;
+  /** With prefix length, IPv4 only. */
+  addresses: string[];
+  /** Reverse path filter: 0 off, 1 strict, 2 loose. */
+  rpFilter: number | null;
 }
 
-export interface Observed {
+export interface ObservedRouting {
   links: ObservedLink[];
   rules: RouteRule[];
   routes: TableRoute[];
-  /** Null when there is no table of this version, or its chains are not whole. */
-  sets: ElementSets | null;
-  /** True when a table of our name is there, whatever it holds. */
-  hasTable: boolean;
 }
 
-export const linkPrefix = 'kup-';
+/** Everything of ours that the kernel holds. */
+export interface Observed extends ObservedRouting, ObservedRuleset {}
 
-export async function observe(interfaces: readonly HostInterface[]): Promise<Observed> {
-  const [rules, routes, table] = await Promise.all([readRules(), readRoutes(), readTable()]);
-  return { links: readLinks(interfaces), rules, routes, ...table };
+export interface ObservedRuleset {
+  sets: ElementSets;
+  /**
+   * Chains, rules and declarations as nft lists them, without counters: whatever is changed there shows. Null when the
+   * table is not there.
+   */
+  skeleton: string | null;
+  /** Whether that skeleton is, by its version and the names of its rules, the one this program writes. */
+  isOurs: boolean;
 }
 
-export function readLinks(interfaces: readonly HostInterface[]): ObservedLink[] {
-  return interfaces
-    .filter((each) => each.name.startsWith(linkPrefix))
-    .map(({ name, up, mtu, addresses, vxlan }) => ({
-      device: name,
-      up,
-      mtu,
-      address: addresses[0] ?? '',
-      vni: vxlan?.vni ?? 0,
-      port: vxlan?.port ?? 0,
-      underlayAddress: vxlan?.local ?? '',
-      peerUnderlayAddress: vxlan?.remote ?? '',
-    }));
-}
-
-interface RuleJson {
-  priority: number;
-  dst?: string;
-  fwmark?: string;
-  table: string;
-  protocol?: string;
-}
-
-/** ip prints a protocol by its name where it has one, else as a number. */
-function isOurs(protocol: string | undefined): boolean {
-  return protocol === String(routeProtocol);
-}
-
-export async function readRules(): Promise<RouteRule[]> {
-  const rules = JSON.parse(await run(['ip', '-json', 'rule', 'show'])) as RuleJson[];
-  return rules
-    .filter((rule) => isOurs(rule.protocol))
-    .map(({ priority, dst, fwmark = '0', table }) => ({
-      preference: priority,
-      mark: Number(fwmark),
-      destination: dst ?? null,
-      table,
-    }));
-}
-
-export async function readRoutes(): Promise<TableRoute[]> {
-  const text = await run(['ip', '-json', 'route', 'show', 'table', 'all', 'proto', String(routeProtocol)]);
-  const routes = JSON.parse(text === '' ? '[]' : text) as { gateway?: string; dev?: string; table?: string }[];
-  return routes.map(({ gateway = '', dev = '', table = 'main' }) => ({ gateway, device: dev, table }));
-}
-
-/** An expression, value or wrapper of nft's JSON. */
-type Json = string | number | { [key: string]: Json } | Json[];
-
-interface TableJson {
-  table?: { name: string; comment?: string };
-  chain?: { name: string };
-  rule?: { chain: string; comment?: string };
-  set?: { name: string; elem?: Json[] };
-  map?: { name: string; elem?: Json[] };
-}
-
-async function readTable(): Promise<Pick<Observed, 'sets' | 'hasTable'>> {
-  const text = await run(['nft', '-j', 'list', 'table', 'ip', tableName], { allowFailure: true });
-  if (text.trim() === '') return { sets: null, hasTable: false };
-  const objects = (JSON.parse(text) as { nftables: TableJson[] }).nftables;
-  const rules = objects.flatMap(({ rule }) => (rule === undefined ? [] : [`${rule.chain}: ${rule.comment ?? ''}`]));
-  const expected = chains.flatMap((chain) => chain.rules.map((rule) => `${chain.name}: ${rule.comment}`));
-  // nft 1.0.6 stores a table's comment but does not print it in JSON; the listing as text has it.
-  const isWhole = rules.join('\n') === expected.join('\n') && (await hasVersion());
-  if (!isWhole) return { sets: null, hasTable: true };
-  const sets = Object.fromEntries(setNames.map((name) => [name, new Map()])) as ElementSets;
-  for (const object of objects) {
-    const set = object.set ?? object.map;
-    if (set === undefined || !(set.name in sets)) continue;
-    for (const element of set.elem ?? []) readElement(element, sets[set.name as keyof ElementSets]);
+async function rpFilter(device: string): Promise<number | null> {
+  try {
+    return Number(await readFile(`/proc/sys/net/ipv4/conf/${device}/rp_filter`, 'utf8'));
+  } catch {
+    return null; // Gone meanwhile: the next event tells.
   }
-  return { sets, hasTable: true };
 }
 
-async function hasVersion(): Promise<boolean> {
-  // -t leaves the elements out: this is only about the table's head.
-  const text = await run(['nft', '-t', 'list', 'table', 'ip', tableName], { allowFailure: true });
-  return text.includes(`comment "kuport ${skeletonVersion}"`);
+async function observedLink({ ifname, flags, mtu, linkinfo, addr_info }: IpLink): Promise<ObservedLink> {
+  const data = linkinfo?.info_data;
+  return {
+    device: ifname,
+    isUp: flags.includes('UP'),
+    mtu,
+    vxlan:
+      linkinfo?.info_kind === 'vxlan'
+        ? {
+            vni: data?.id ?? 0,
+            port: data?.port ?? 0,
+            local: data?.local ?? '',
+            remote: data?.remote ?? '',
+            ttl: data?.ttl ?? 0,
+          }
+        : null,
+    addresses: addr_info.filter((each) => each.family === 'inet').map((each) => `${each.local}/${each.prefixlen}`),
+    rpFilter: await rpFilter(ifname),
+  };
 }
 
-function readElement(element: Json, elements: Elements): void {
-  const [head, value] = Array.isArray(element) ? element : [element, undefined];
-  if (head === undefined) return;
-  const wrapper =
-    typeof head === 'object' && !Array.isArray(head) && 'elem' in head
-      ? (head.elem as { val: Json; comment?: string })
-      : null;
-  const comment = wrapper?.comment;
-  elements.set(keyText(wrapper?.val ?? head), {
-    ...(value === undefined ? {} : { value: valueText(value) }),
-    ...(comment === undefined ? {} : { comment }),
-  });
+/** @throws CommandError */
+export async function observeRouting(ip?: IpState): Promise<ObservedRouting> {
+  const { links, rules, routes } = ip ?? (await readIpState());
+  const tableText = (table: string | undefined): string => (table === mainTable ? 'main' : (table ?? 'main'));
+  return {
+    links: await Promise.all(links.filter((each) => each.ifname.startsWith(devicePrefix)).map(observedLink)),
+    rules: rules
+      .filter((each) => each.protocol === String(routeProtocol))
+      .map((each) => ({
+        preference: each.priority,
+        mark: Number(each.fwmark ?? 0),
+        destination: each.dst ?? null,
+        table: tableText(each.table),
+      })),
+    routes: routes
+      // Asked for by protocol, which ip therefore leaves out.
+      .filter((each) => each.dst === 'default')
+      .map((each) => ({ table: tableText(each.table), gateway: each.gateway ?? '', device: each.dev ?? '' })),
+  };
 }
 
-/** As the renderer writes it: interface names quoted, everything else bare. */
-function keyText(json: Json): string {
-  if (typeof json !== 'object') return String(json);
-  if ('concat' in json && Array.isArray(json.concat)) {
-    // Every concatenation of ours begins with an interface's name.
-    return json.concat.map((part, index) => (index === 0 ? `"${String(part)}"` : keyText(part))).join(' . ');
+/** Marks of the links that replies are sent back over, as the rules and routes of ours say. */
+export function linkMarksOf({ rules, routes }: ObservedRouting): Record<string, number> {
+  const devices = new Map(routes.map((route) => [route.table, route.device]));
+  return Object.fromEntries(
+    rules.flatMap((rule): [string, number][] => {
+      const device = rule.destination === null ? devices.get(rule.table) : undefined;
+      return device === undefined ? [] : [[device, rule.mark]];
+    }),
+  );
+}
+
+type NftValue =
+  | string
+  | number
+  | { concat: NftValue[] }
+  | { range: [NftValue, NftValue] }
+  | { prefix: { addr: string | number; len: number } }
+  | { elem: { val: NftValue; comment?: string } };
+
+interface NftSet {
+  name: string;
+  type: string | string[];
+  elem?: (NftValue | [NftValue, NftValue])[];
+}
+
+/** The same text that ruleset.ts writes for a key or a value. */
+function valueText(value: NftValue, types: readonly string[]): string {
+  if (typeof value === 'object') {
+    if ('elem' in value) return valueText(value.elem.val, types);
+    if ('concat' in value) return value.concat.map((part, index) => valueText(part, [types[index] ?? ''])).join(' . ');
+    if ('range' in value) return value.range.map((end) => valueText(end, types)).join('-');
+    // Only ports stand in interval sets here: 16 bits.
+    const first = Number(value.prefix.addr);
+    return `${first}-${first + 2 ** (16 - value.prefix.len) - 1}`;
   }
-  if ('range' in json && Array.isArray(json.range)) return json.range.map(String).join('-');
-  return JSON.stringify(json);
+  if (types[0] === 'ifname') return `"${value}"`;
+  if (types[0] === 'mark') return `0x${Number(value).toString(16)}`;
+  return String(value);
 }
 
-function valueText(json: Json): string {
-  if (typeof json === 'number') return `0x${json.toString(16)}`;
-  if (typeof json === 'object' && 'concat' in json && Array.isArray(json.concat))
-    return json.concat.map(String).join(' . ');
-  return String(json);
+function commentOf(value: NftValue): { comment?: string } {
+  return typeof value === 'object' && 'elem' in value && value.elem.comment !== undefined
+    ? { comment: value.elem.comment }
+    : {};
+}
+
+function readSet(sets: ElementSets, set: NftSet & { map?: string }): void {
+  const name = setNames.find((each) => each === set.name);
+  if (name === undefined) return;
+  const keyTypes = [set.type].flat();
+  for (const element of set.elem ?? []) {
+    if (Array.isArray(element)) {
+      const [key, value] = element;
+      sets[name].set(valueText(key, keyTypes), { value: valueText(value, [set.map ?? '']), ...commentOf(key) });
+    } else {
+      sets[name].set(valueText(element, keyTypes), commentOf(element));
+    }
+  }
+}
+
+export function emptySets(): ElementSets {
+  return Object.fromEntries(setNames.map((name) => [name, new Map()])) as ElementSets;
+}
+
+/** Chains and comments of rules, in order: what must stand in a listing of this version's skeleton. */
+const expectedNames = chains.flatMap(({ name, rules }) => [`chain ${name}`, ...rules.map((rule) => rule.comment)]);
+
+function isOurSkeleton(listing: string): boolean {
+  const names = [...listing.matchAll(/^\t(chain \S+) \{$|^\t\t.* comment "([^"]*)"$/gm)].map(
+    ([, chain, comment]) => chain ?? comment,
+  );
+  return (
+    listing.includes(`\tcomment "kuport ${skeletonVersion}"\n`) &&
+    names.length === expectedNames.length &&
+    names.every((name, index) => name === expectedNames[index])
+  );
+}
+
+/**
+ * The listing without elements is text, since nft 1.0.6 leaves the table's comment out of its JSON.
+ * @throws CommandError
+ */
+export async function observeRuleset(): Promise<ObservedRuleset> {
+  const sets = emptySets();
+  try {
+    const [listing, json] = await Promise.all([
+      run('nft', ['--terse', 'list', 'table', 'ip', tableName]),
+      run('nft', ['--json', 'list', 'table', 'ip', tableName]),
+    ]);
+    for (const object of (JSON.parse(json) as { nftables: { set?: NftSet; map?: NftSet & { map: string } }[] })
+      .nftables) {
+      const set = object.map ?? object.set;
+      if (set !== undefined) readSet(sets, set);
+    }
+    const skeleton = listing.replaceAll(/ packets \d+ bytes \d+/g, '');
+    return { sets, skeleton, isOurs: isOurSkeleton(skeleton) };
+  } catch (error) {
+    if (error instanceof CommandError && error.stderr.includes('No such file or directory'))
+      return { sets, skeleton: null, isOurs: false };
+    throw error;
+  }
+}
+
+/** @throws CommandError */
+export async function observe(ip?: IpState): Promise<Observed> {
+  const [routing, ruleset] = await Promise.all([observeRouting(ip), observeRuleset()]);
+  return { ...routing, ...ruleset };
 }

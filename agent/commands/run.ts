@@ -1,0 +1,85 @@
+/** `kuport-agent run`: the agent of one node, until it is told to stop. The datapath stays when it does. */
+import { KubeConfig } from '@kubernetes/client-node';
+import { ApiClient } from '../cluster/api-client.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { StatusWriter } from '../cluster/status-writer.ts';
+import { Datapath } from '../datapath/datapath.ts';
+import { DriftMonitor } from '../datapath/drift.ts';
+import { serveHealth } from '../observability/health.ts';
+import { createLog, Repetition } from '../observability/log.ts';
+import { statusSummary } from '../observability/status-summary.ts';
+import { Reconciler } from '../reconciler.ts';
+
+export interface RunOptions {
+  node: string;
+  /** File; without one the pod's service account. */
+  kubeconfig?: string;
+  logLevel: string;
+  /** 0: none. */
+  healthPort: number;
+}
+
+/** @throws Error when the configuration cannot be read or the health port is taken */
+export async function runAgent(options: RunOptions): Promise<void> {
+  const { node } = options;
+  const log = createLog(options.logLevel, node);
+  const repetition = new Repetition();
+  const kubeConfig = new KubeConfig();
+  if (options.kubeconfig === undefined) kubeConfig.loadFromCluster();
+  else kubeConfig.loadFromFile(options.kubeconfig);
+  const api = new ApiClient(kubeConfig);
+
+  let isReady = false;
+  const datapath = new Datapath();
+  const cluster = new Cluster(api, {
+    onChange: (what) => reconciler.trigger(what),
+    onError: (kind, error) => {
+      if (repetition.isNew(kind, error.message)) log.warn({ kind, error: error.message }, 'watch failed, trying again');
+    },
+    onSynced: (kind) => {
+      if (repetition.isOver(kind)) log.info({ kind }, 'watch works again');
+    },
+  });
+  const statusWriter = new StatusWriter(api, cluster, {
+    onWritten: (object, before) => {
+      log.info({ object: statusSummary(object), was: statusSummary(before) }, 'status written');
+    },
+    onError: (what, error) => {
+      if (repetition.isNew(what, error.message)) log.warn({ what, error: error.message }, 'status not written');
+    },
+  });
+  const reconciler = new Reconciler({
+    node,
+    cluster,
+    datapath,
+    statusWriter,
+    log,
+    onFirstPass: () => {
+      isReady = true;
+      log.info({ ms: Math.round(process.uptime() * 1000) }, 'ready');
+    },
+  });
+  const monitor = new DriftMonitor({
+    onDrift: (subject, what) => {
+      datapath.distrust(subject);
+      reconciler.trigger(what);
+    },
+    onError: (error) => log.warn({ error: error.message }, 'kernel monitor'),
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      monitor.stop();
+      log.info({ signal }, 'stopping, the datapath stays');
+      process.exit(0);
+    });
+  }
+
+  if (options.healthPort > 0) await serveHealth(options.healthPort, { isReady: () => isReady });
+  monitor.start();
+  // The kernel is looked at while the lists are on their way.
+  await Promise.all([
+    cluster.start(),
+    datapath.look().catch((error: Error) => log.warn({ error: error.message }, 'cannot read the kernel yet')),
+  ]);
+  reconciler.start();
+}
