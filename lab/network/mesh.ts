@@ -69,11 +69,12 @@ export function wireguardConfiguration(topology: Topology, members: readonly Mes
   return `${own.join('\n')}\n\n${peers.join('\n\n')}\n`;
 }
 
-/** `ip -batch` lines that give the mesh interface its address once it exists; it stays down. */
+/** `ip -batch` lines that give the mesh interface its address once it exists. */
 export function meshInterfaceLines(topology: Topology, self: MeshMember): string[] {
   const { interface: device, mtu, cidr } = topology.mesh;
   return [
     `link set ${device} mtu ${mtu}`,
     `addr add ${self.meshAddress}/${parseSubnet(cidr).prefixLength} dev ${device}`,
+    `link set ${device} up`,
   ];
 }
