@@ -7,7 +7,7 @@ import type { Lab } from '../lab.ts';
 import { discoverScenarios } from '../scenario/discover.ts';
 import { runScenarios } from '../scenario/runner.ts';
 import { formatDuration } from '../terminal/duration.ts';
-import { Progress } from '../terminal/progress.ts';
+import { Progress, type Step } from '../terminal/progress.ts';
 import { printScenarioTable, summaryLine } from '../terminal/scenario-table.ts';
 import { openTerminal } from '../terminal/terminal.ts';
 import { loadTopology } from '../topology/load.ts';
@@ -43,15 +43,15 @@ export async function scenariosCommand(options: ScenariosOptions): Promise<numbe
   let setUpFailure: SetUpError | null = null;
   try {
     lab = await boot({ name: options.name, topology }, progress, options.report);
-    let step = progress.start('');
+    let step: Step | null = null;
     results = await runScenarios(lab, scenarios, {
       reportFolder: options.report,
       onStart: ({ name }) => {
         step = progress.start(name);
       },
       onResult: ({ verdict, reason = '' }) => {
-        if (verdict === 'passed') step.done();
-        else step.fail(`${verdict}: ${reason.split('\n')[0]}`);
+        if (verdict === 'passed') step?.done();
+        else step?.fail(`${verdict}: ${reason.split('\n')[0]}`);
       },
     });
   } catch (error) {

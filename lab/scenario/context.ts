@@ -221,6 +221,25 @@ export class ScenarioContext {
     );
   }
 
+  /** Waits until the pod sees the first client again after agents have mended something. */
+  async seesClientAgain(target: Target, pod: Pod): Promise<void> {
+    const [client] = this.clients();
+    if (client === undefined) throw new Error('the topology has no client');
+    const seen = this.lab.publicAddress(client);
+    await waitFor(
+      `pod ${pod.record.name} to see ${seen} again`,
+      async () => {
+        const result = await this.exchange(client, target, {
+          timeoutMs: 250,
+          note: 'waiting for the agent to mend it',
+        });
+        if (result.reply?.peer === seen) return true;
+        throw new Error(`it saw ${result.reply?.peer ?? result.outcome}`);
+      },
+      { timeoutMs: programmedMs },
+    );
+  }
+
   /** Counters of hosts before and after `work`; the moved ones go into the record. */
   async moved(about: string, hosts: readonly string[], work: () => Promise<unknown>): Promise<Moved> {
     const read = (): Promise<Awaited<ReturnType<typeof snapshotCounters>>[]> =>

@@ -48,6 +48,7 @@ export class Workload {
   readonly #cluster: ClusterClient;
   readonly #nodes: ReadonlyMap<string, CniNode>;
   readonly #switches: CniSwitches;
+  readonly #stopped = new WeakSet<Pod>();
   /** Addresses and indexes in use, read from the API once: another driver may have started pods before. */
   #taken: Promise<{ addresses: Set<string>; nextIndex: number }> | null = null;
 
@@ -115,8 +116,11 @@ export class Workload {
     return pod;
   }
 
+  /** A pod that has been stopped before stays stopped. */
   async stopPod(pod: Pod): Promise<void> {
     const { record } = pod;
+    if (this.#stopped.has(pod)) return;
+    this.#stopped.add(pod);
     await this.#cluster.delete('v1', 'Pod', record.name, record.namespace);
     await this.#publish(record.namespace);
     const node = this.#node(record.node);
