@@ -3,7 +3,7 @@
  * after. A testbed that leaks is worse than none: the next run would measure its remains.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { $ } from 'zx';
@@ -115,17 +115,10 @@ export async function soakCommand(kills: number, seed: number): Promise<number> 
 /** @returns what was left behind, or null */
 async function killOnce(name: string, victim: Victim, momentMs: number): Promise<string | null> {
   const before = await hostState();
+  const report = join(labsFolder(), `${name}-report`);
   const driver = spawn(
     process.execPath,
-    [
-      join(projectRoot, 'dist', 'lab.js'),
-      'scenarios',
-      'single/cross-node',
-      '--name',
-      name,
-      '--report',
-      join(labsFolder(), `${name}-report`),
-    ],
+    [join(projectRoot, 'dist', 'lab.js'), 'scenarios', 'single/cross-node', '--name', name, '--report', report],
     {
       stdio: 'ignore',
       env: { ...process.env, KUPORT_LAB_NAME: name },
@@ -135,6 +128,7 @@ async function killOnce(name: string, victim: Victim, momentMs: number): Promise
   if (victim === 'driver' || victim === 'driver and holder') kill(driver.pid);
   if (victim !== 'driver') killHolder(name, victim === 'guardian');
   await ended(driver);
+  rmSync(report, { recursive: true, force: true });
   try {
     await waitFor(
       'every process of the lab to be gone',

@@ -52,11 +52,14 @@ export function createStateFolder(name: string): string {
   return folder;
 }
 
+/** When a running process began, in clock ticks since boot; null when there is none. */
 function startTicks(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The command name in parentheses may hold spaces; what follows the last parenthesis does not.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // A zombie has ended and only waits for its parent to notice.
+    return state === 'Z' ? null : (fields[18] ?? null);
   } catch {
     return null;
   }
