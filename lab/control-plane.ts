@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Host } from './backends/host.ts';
-import { makeCertificates, type ServerCertificates } from './cluster/certificates.ts';
+import { makeServerCertificates } from './cluster/certificates.ts';
 import { ClusterClient } from './cluster/client.ts';
-import type { ApiServerConfiguration } from './cluster/configuration.ts';
-import { kubeconfig } from './cluster/kubeconfig.ts';
+import type { ApiServerConfig } from './cluster/config.ts';
+import { renderKubeconfig } from './cluster/kubeconfig.ts';
 import { program, projectRoot } from './project.ts';
 import { waitFor } from './scenario/wait.ts';
 import type { Topology } from './topology/topology.ts';
@@ -20,6 +20,14 @@ export interface ControlPlane {
   client: ClusterClient;
   /** kubeconfig of a user, e.g. a node's agent; valid on any host of the mesh. */
   kubeconfigFor(user: string): string;
+}
+
+/** Whether the server answers at all. */
+export async function isApiUp(client: ClusterClient): Promise<boolean> {
+  return client.call('GET', '/version').then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Users: one agent per node, and the admin. */
@@ -40,20 +48,15 @@ export function agentUser(node: string): string {
 export async function startControlPlane(control: Host, topology: Topology, stateFolder: string): Promise<ControlPlane> {
   const { meshAddress } = topology.control;
   const unixSocket = join(stateFolder, 'api.sock');
-  const certificates: ServerCertificates = await makeCertificates([
-    meshAddress,
-    '127.0.0.1',
-    'localhost',
-    'kubernetes',
-  ]);
+  const certificates = await makeServerCertificates([meshAddress, '127.0.0.1', 'localhost', 'kubernetes']);
   const tokens = makeTokens(topology);
-  const configuration: ApiServerConfiguration = {
+  const configuration: ApiServerConfig = {
     listen: { address: '0.0.0.0', port: apiPort },
     unixSocket,
-    tls: certificates,
+    tls: { ca: certificates.caPem, cert: certificates.serverCertPem, key: certificates.serverKeyPem },
     tokens: Object.fromEntries([...tokens].map(([user, token]) => [token, user])),
     crdFolders: [join(projectRoot, 'crds')],
-    requestLog: requestLogPath,
+    logFile: requestLogPath,
   };
   await control.station.request('writeFile', {
     path: configurationPath,
@@ -66,7 +69,7 @@ export async function startControlPlane(control: Host, topology: Topology, state
     '--config',
     configurationPath,
   ]);
-  const client = new ClusterClient(unixSocket);
+  const client = new ClusterClient({ socketPath: unixSocket });
   let ended = false;
   void server.ended.then(() => {
     ended = true;
@@ -76,7 +79,7 @@ export async function startControlPlane(control: Host, topology: Topology, state
       'the API server to answer',
       async () => {
         if (ended) throw new Error('it has ended');
-        return (await client.isReady()) ? true : undefined;
+        return (await isApiUp(client)) ? true : undefined;
       },
       { timeoutMs: 10_000, intervalMs: 10 },
     );
@@ -92,12 +95,7 @@ export async function startControlPlane(control: Host, topology: Topology, state
     kubeconfigFor: (user) => {
       const token = tokens.get(user);
       if (token === undefined) throw new Error(`no user is named ${user}`);
-      return kubeconfig({
-        server: `https://${meshAddress}:${apiPort}`,
-        authority: certificates.authority,
-        user,
-        token,
-      });
+      return renderKubeconfig({ server: `https://${meshAddress}:${apiPort}`, caPem: certificates.caPem, user, token });
     },
   };
 }

@@ -148,7 +148,7 @@ export class Lab {
     backend.adopt([...hosts, ...pods]);
     const agents = new Agents(backend);
     agents.adopt(state.agents);
-    return new Lab(state, backend, new ClusterClient(`${folder}/api.sock`), agents, connection, null);
+    return new Lab(state, backend, new ClusterClient({ socketPath: `${folder}/api.sock` }), agents, connection, null);
   }
 
   get topology(): Topology {

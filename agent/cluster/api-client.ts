@@ -7,8 +7,8 @@ import { ApiError } from './api-error.ts';
 import { RateLimit } from './rate-limit.ts';
 
 /** Requests a second and at once. A pass of a busy node writes a few statuses, a restart asks for six lists. */
-const requestsPerSecond = 20;
-const requestBurst = 40;
+const requestsPerSecond = 50;
+const requestBurst = 100;
 
 /** Tokens in files are rotated, certificates too: read again this often. Milliseconds. */
 const credentialsLifetime = 30_000;

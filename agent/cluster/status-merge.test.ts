@@ -131,6 +131,19 @@ test('the time of transition changes with the status, not with the message', () 
   expect(merged).not.toHaveProperty('endpoint');
 });
 
+const other: [string, Partial<typeof statusPlan>][] = [
+  ['endpoint', { endpoint: { node: 'worker-b', pod: 'quake-1', address: '10.244.2.7' } }],
+  ['published', { published: [{ node: 'edge-a', interface: 'wt0', address: '203.0.113.9' }] }],
+  ['addresses', { addresses: '203.0.113.10' }],
+  ['reason', { conditions: statusPlan.conditions.map((each) => ({ ...each, reason: 'Other' })) }],
+  ['message', { conditions: statusPlan.conditions.map((each) => ({ ...each, message: 'other' })) }],
+];
+
+test.each(other)('another %s is written', (_, over) => {
+  const written = mergePortMapStatus(portMap, statusPlan, now) ?? portMap;
+  expect(mergePortMapStatus(written, { ...statusPlan, ...over }, now)).not.toBeNull();
+});
+
 test('what was judged of an older generation is not written over a newer one', () => {
   const edited = { ...portMap, metadata: { ...portMap.metadata, generation: 4 } };
   expect(mergePortMapStatus(edited, statusPlan, now)).toBeNull();

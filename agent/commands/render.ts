@@ -52,7 +52,7 @@ function addManifests(snapshot: Collected, text: string, file: string): void {
     const object = document.toJS() as ({ kind?: string; items?: { kind?: string }[] } & object) | null;
     if (object === null) continue;
     if (typeof object !== 'object' || typeof object.kind !== 'string') {
-      const { line } = lines.linePos(document.range[0]);
+      const { line } = lines.linePos(document.contents?.range?.[0] ?? document.range[0]);
       throw new InputError(`${file}:${line}: no Kubernetes object: it has no kind`);
     }
     if (object.kind === 'List') for (const item of object.items ?? []) add(snapshot, item);

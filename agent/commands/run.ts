@@ -9,6 +9,7 @@ import { serveHealth } from '../observability/health.ts';
 import { createLog, Repetition } from '../observability/log.ts';
 import { statusSummary } from '../observability/status-summary.ts';
 import { Reconciler } from '../reconciler.ts';
+import { InputError } from './input-error.ts';
 
 export interface RunOptions {
   node: string;
@@ -19,15 +20,31 @@ export interface RunOptions {
   healthPort: number;
 }
 
-/** @throws Error when the configuration cannot be read or the health port is taken */
+/** @throws InputError when there is no usable configuration */
+function loadKubeConfig(file: string | undefined): KubeConfig {
+  const kubeConfig = new KubeConfig();
+  if (file === undefined) {
+    if (process.env.KUBERNETES_SERVICE_HOST === undefined)
+      throw new InputError('not in a pod (no KUBERNETES_SERVICE_HOST): give a kubeconfig with --kubeconfig FILE');
+    kubeConfig.loadFromCluster();
+  } else {
+    try {
+      kubeConfig.loadFromFile(file);
+    } catch (error) {
+      throw new InputError(`--kubeconfig ${file}: ${(error as Error).message}`);
+    }
+  }
+  if (kubeConfig.getCurrentCluster() === null)
+    throw new InputError(`--kubeconfig ${file}: current-context "${kubeConfig.getCurrentContext()}" names no cluster`);
+  return kubeConfig;
+}
+
+/** @throws InputError; Error when the health port is taken */
 export async function runAgent(options: RunOptions): Promise<void> {
   const { node } = options;
   const log = createLog(options.logLevel, node);
   const repetition = new Repetition();
-  const kubeConfig = new KubeConfig();
-  if (options.kubeconfig === undefined) kubeConfig.loadFromCluster();
-  else kubeConfig.loadFromFile(options.kubeconfig);
-  const api = new ApiClient(kubeConfig);
+  const api = new ApiClient(loadKubeConfig(options.kubeconfig));
 
   let isReady = false;
   const datapath = new Datapath();

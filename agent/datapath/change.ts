@@ -1,7 +1,7 @@
 /** What has to be done to bring the kernel from what it holds to what a plan asks for; pure. */
 import type { NodePlan, PlannedLink } from '../plan/node-plan.ts';
 import type { Observed, ObservedLink } from './observe.ts';
-import { linkAddLines, type RouteRule, routeLine, routingOf, ruleLine, type TableRoute } from './routing.ts';
+import { linkAddLines, linkMac, type RouteRule, routeLine, routingOf, ruleLine, type TableRoute } from './routing.ts';
 import { elementsOf, isEmpty, renderElementChanges, renderTable } from './ruleset.ts';
 
 export type Wanted = Pick<NodePlan, 'links' | 'returnPaths' | 'deliveries'>;
@@ -46,6 +46,7 @@ function linkChangeLines(have: ObservedLink, want: PlannedLink): string[] {
       : [
           `link set ${device} type vxlan id ${want.vni} local ${want.underlayAddress} remote ${want.peerUnderlayAddress} ttl ${timeToLive}`,
         ]),
+    ...(have.mac === linkMac(want) ? [] : [`link set ${device} address ${linkMac(want)}`]),
     ...(have.mtu === want.mtu ? [] : [`link set ${device} mtu ${want.mtu}`]),
     ...(have.addresses.includes(`${want.address}/31`) ? [] : [`addr add ${want.address}/31 dev ${device}`]),
     ...(have.isUp ? [] : [`link set ${device} up`]),

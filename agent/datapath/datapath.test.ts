@@ -24,7 +24,7 @@ afterEach(() => namespace.stop());
 /** Everything of the namespace that anybody could tell apart. */
 function state(): Promise<string> {
   return namespace.sh(
-    'ip -br link | sort | cut -d" " -f1; ip addr show | grep inet\\ ; ip rule; ip route show table all | grep -v fe80; nft list ruleset; sysctl -a 2>/dev/null | grep "conf.*rp_filter"',
+    'ip -br link | sort | cut -d" " -f1; ip -br link | grep kup-; ip addr show | grep inet\\ ; ip rule; ip route show table all | grep -v fe80; nft list ruleset; sysctl -a 2>/dev/null | grep "conf.*rp_filter"',
   );
 }
 
@@ -39,6 +39,7 @@ test('from nothing: link, route, rules and table are there, the reverse path fil
       device: 'kup-00000001',
       isUp: true,
       mtu: 1370,
+      mac: '02:6b:a9:fe:4d:00',
       vxlan: { vni: 4242, port: 4790, local: '100.64.93.143', remote: '100.64.93.145', ttl: 64 },
       addresses: ['169.254.77.0/31'],
       rpFilter: 2,
@@ -171,6 +172,7 @@ const damages = [
   'ip link del kup-00000001',
   'ip addr flush dev kup-00000001',
   'ip link set kup-00000001 mtu 1000',
+  'ip link set kup-00000001 address 02:00:00:00:00:01',
   'sysctl -w net.ipv4.conf.kup-00000001.rp_filter=1',
 ];
 

@@ -15,7 +15,7 @@ import type { DriftSubject } from './drift.ts';
 import { readHostFacts } from './host.ts';
 import { readIpState } from './ip-json.ts';
 import { linkMarksOf, type Observed, observe, observeRouting, observeRuleset } from './observe.ts';
-import { routingOf } from './routing.ts';
+import { linkMac, routingOf } from './routing.ts';
 import { elementsOf, isEmpty } from './ruleset.ts';
 
 export interface Applied {
@@ -117,6 +117,7 @@ function expected(plan: NodePlan, skeleton: string | null): Observed {
       device: link.device,
       isUp: true,
       mtu: link.mtu,
+      mac: linkMac(link),
       vxlan: { vni: link.vni, port: link.port, local: link.underlayAddress, remote: link.peerUnderlayAddress, ttl: 64 },
       addresses: [`${link.address}/31`],
       rpFilter: 2,

@@ -6,6 +6,8 @@ export interface IpLink {
   ifname: string;
   flags: string[];
   mtu: number;
+  /** MAC. */
+  address?: string;
   linkinfo?: {
     info_kind?: string;
     info_data?: { id?: number; local?: string; remote?: string; port?: number; ttl?: number };

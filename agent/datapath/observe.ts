@@ -14,6 +14,7 @@ export interface ObservedLink {
   device: string;
   isUp: boolean;
   mtu: number;
+  mac: string;
   /** Null where the device is no vxlan device: somebody else took the name. */
   vxlan: { vni: number; port: number; local: string; remote: string; ttl: number } | null;
   /** With prefix length, IPv4 only. */
@@ -50,12 +51,13 @@ async function rpFilter(device: string): Promise<number | null> {
   }
 }
 
-async function observedLink({ ifname, flags, mtu, linkinfo, addr_info }: IpLink): Promise<ObservedLink> {
+async function observedLink({ ifname, flags, mtu, address = '', linkinfo, addr_info }: IpLink): Promise<ObservedLink> {
   const data = linkinfo?.info_data;
   return {
     device: ifname,
     isUp: flags.includes('UP'),
     mtu,
+    mac: address,
     vxlan:
       linkinfo?.info_kind === 'vxlan'
         ? {

@@ -50,9 +50,19 @@ export function routingOf({ links, returnPaths }: Pick<NodePlan, 'links' | 'retu
   };
 }
 
+/**
+ * MAC of a link's end, from its address in the /31: the same whenever the device is made. With a random one the peer goes
+ * on sending to the old one after a device was made anew (measured: nothing arrives until its ARP entry expires).
+ */
+export function linkMac({ address }: Pick<PlannedLink, 'address'>): string {
+  const octets = address.split('.').map((octet) => Number(octet).toString(16).padStart(2, '0'));
+  // 02: locally administered, unicast.
+  return `02:6b:${octets.join(':')}`;
+}
+
 export function linkAddLines(link: PlannedLink): string[] {
   return [
-    `link add ${link.device} type vxlan id ${link.vni} local ${link.underlayAddress} remote ${link.peerUnderlayAddress} dstport ${link.port} ttl 64`,
+    `link add ${link.device} address ${linkMac(link)} type vxlan id ${link.vni} local ${link.underlayAddress} remote ${link.peerUnderlayAddress} dstport ${link.port} ttl 64`,
     `link set ${link.device} mtu ${link.mtu}`,
     `addr add ${link.address}/31 dev ${link.device}`,
     `link set ${link.device} up`,

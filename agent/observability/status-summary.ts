@@ -16,7 +16,8 @@ export function statusSummary(object: PortMap | PortMapClass): string {
   const rows =
     object.kind === 'PortMapClass'
       ? ((object as PortMapClass).status?.nodes ?? []).map(
-          ({ name, ready, message }) => `node ${name} ${ready ? 'ready' : `not ready: ${message}`}`,
+          ({ name, ready, message, takenPorts = [] }) =>
+            `node ${name} ${ready ? 'ready' : `not ready: ${message}`} with ${takenPorts.length} ports of its own`,
         )
       : [];
   return [

@@ -1,253 +1,261 @@
-/** The verbs of the API on objects, without HTTP: admission, validation, storage, cascades. */
-import { randomBytes } from 'node:crypto';
-import { establish, withdraw } from './custom-resources.ts';
-import { copy, isObject, type Json, type JsonObject, type KubernetesObject, type Metadata } from './objects.ts';
-import { jsonPatch, mergePatch, strategicMergePatch } from './patch.ts';
-import { groupVersion, qualified, Registry, type Resource } from './resources.ts';
-import { pruned, violations, withDefaults } from './schema.ts';
-import { StatusError } from './status-error.ts';
-import { hasFinalizers, isDeleting, Store } from './store.ts';
+/** The API itself: a request in, a reply out, whatever the connection. */
+import type { ServerResponse } from 'node:http';
+import { builtinResources } from './builtins.ts';
+import { crdResource, followDefinition, forgetDefinition } from './crd.ts';
+import type { FieldValidation, WriteOptions } from './decoding.ts';
+import { type DeleteOptions, type Deletion, remove } from './deletion.ts';
+import { answerDiscovery } from './discovery-paths.ts';
+import { Lister, selection, versionParameter } from './listing.ts';
+import { isObject, type KubeObject } from './object.ts';
+import { jsonPatch, mergePatch } from './patch.ts';
+import { type ApiRequest, findTarget, parseBody, type Target } from './request.ts';
+import { apiVersionOf, Registry, type Resource } from './resource.ts';
+import { answerReview } from './reviews.ts';
+import { badRequest, methodNotAllowed, notFound, type Status, unsupportedMediaType } from './status.ts';
+import { Store, type StoreOptions } from './store.ts';
+import { strategicMerge } from './strategic-merge.ts';
+import { asksForTable, type IncludeObject, table } from './table.ts';
+import { Watch } from './watch.ts';
+import { create, shown, update } from './writes.ts';
 
-export type PatchType = 'merge' | 'strategic' | 'json' | 'apply';
-
-export interface Target {
-  resource: Resource;
-  namespace: string;
-  name: string;
-  subresource: '' | 'status';
+export interface Reply {
+  code: number;
+  body: unknown;
+  contentType?: string;
+  warnings?: readonly string[];
 }
 
-export interface WriteOptions {
-  /** What to do with fields the schema does not know. */
-  fieldValidation: 'Strict' | 'Warn' | 'Ignore';
-  dryRun: boolean;
+export interface ApiOptions extends StoreOptions {
+  /** Seconds between bookmarks. Default 60. */
+  bookmarkSeconds?: number;
 }
 
-export interface WriteResult {
-  object: KubernetesObject;
-  warnings: string[];
-}
+const initialNamespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
 export class Api {
+  readonly store: Store;
   readonly registry = new Registry();
-  readonly store = new Store();
+  readonly #deletion: Deletion;
+  readonly #lister: Lister;
+  readonly #watches = new Set<Watch>();
+  readonly #bookmarkMilliseconds: number;
 
-  get({ resource, namespace, name }: Target): KubernetesObject {
-    const found = this.store.get(this.registry.storageKey(resource), namespace, name);
-    if (found === undefined)
-      throw new StatusError('NotFound', `${qualified(resource)} "${name}" not found`, this.#details(resource, name));
-    return { ...found, apiVersion: groupVersion(resource), kind: resource.kind };
+  constructor(options: ApiOptions = {}) {
+    this.store = new Store(options);
+    this.#lister = new Lister(this.store);
+    this.#deletion = { store: this.store, registry: this.registry };
+    this.#bookmarkMilliseconds = (options.bookmarkSeconds ?? 60) * 1000;
+    for (const resource of builtinResources) this.registry.add(resource);
+    this.registry.add(crdResource);
+    this.store.subscribe(crdResource.collection, (change) => {
+      if (change.type === 'DELETED') forgetDefinition(this.registry, change.object);
+      else followDefinition(this.registry, change.object, change.previous);
+    });
+    for (const name of initialNamespaces) {
+      this.create('v1', 'Namespace', undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    }
   }
 
-  create(resource: Resource, namespace: string, body: Json, options: WriteOptions): WriteResult {
-    const object = this.#shaped(resource, namespace, body);
-    const { metadata } = object;
-    if (metadata.name === undefined && typeof metadata.generateName === 'string') {
-      metadata.name = `${metadata.generateName}${randomBytes(3).toString('hex').slice(0, 5)}`;
-    }
-    if (typeof metadata.name !== 'string' || metadata.name === '') {
-      throw new StatusError(
-        'Invalid',
-        `${resource.kind}: metadata.name: Required value: name or generateName is required`,
-      );
-    }
-    if (resource.namespaced && this.store.get('namespaces', '', namespace) === undefined) {
-      throw new StatusError('NotFound', `namespaces "${namespace}" not found`, { name: namespace, kind: 'namespaces' });
-    }
-    if (resource.statusSubresource && resource.schema !== undefined) delete object.status;
-    const { object: checked, warnings } = this.#checked(resource, object, undefined, options);
-    if (resource.plural === 'customresourcedefinitions') establish(this.registry, checked);
-    const key = this.registry.storageKey(resource);
-    if (this.store.get(key, namespace, metadata.name) !== undefined) {
-      throw new StatusError(
-        'AlreadyExists',
-        `${qualified(resource)} "${metadata.name}" already exists`,
-        this.#details(resource, metadata.name),
-      );
-    }
-    return { object: options.dryRun ? checked : this.store.create(key, checked), warnings };
+  /** Creates an object from inside the server. Throws ApiError as the same POST would. */
+  create(apiVersion: string, kind: string, namespace: string | undefined, body: unknown): KubeObject {
+    const resource = this.registry.findKind(apiVersion, kind);
+    if (resource === undefined) throw badRequest(`no resource is served for ${apiVersion} ${kind}`);
+    const options: WriteOptions = { dryRun: false, fieldValidation: 'Strict', warnings: [] };
+    return create(this.#deletion, resource, namespace, body, options);
   }
 
-  update(target: Target, body: Json, options: WriteOptions): WriteResult {
+  /** Forgets past changes and open pages: watches and lists from before get 410. */
+  compact(): void {
+    this.store.compact();
+    this.#lister.compact();
+  }
+
+  /** Ends every open watch cleanly, as a restart or a time-out does. Returns how many there were. */
+  endWatches(): number {
+    const open = [...this.#watches];
+    for (const watch of open) watch.end();
+    return open.length;
+  }
+
+  /** The reply, or undefined where a watch has taken over the response. Throws ApiError. */
+  handle(request: ApiRequest, response: ServerResponse): Reply | undefined {
+    const known = answerDiscovery(this.registry, request) ?? answerReview(request);
+    if (known !== undefined) return known;
+    const target = findTarget(this.registry, request.path);
+    const isWatch = ['true', '1'].includes(request.query.get('watch') ?? '');
+    switch (request.method) {
+      case 'GET':
+        if (isWatch) return this.#watch(target, request, response);
+        return target.name === undefined ? this.#list(target, request) : this.#get(target, request);
+      case 'POST':
+        return this.#create(target, request);
+      case 'PUT':
+        return this.#update(target, request);
+      case 'PATCH':
+        return this.#patch(target, request);
+      case 'DELETE':
+        return target.name === undefined ? this.#deleteCollection(target, request) : this.#delete(target, request);
+      default:
+        throw methodNotAllowed();
+    }
+  }
+
+  #get(target: Target, request: ApiRequest): Reply {
+    const { resource, namespace, name = '' } = target;
+    const stored = this.store.get(resource.collection, namespace, name);
+    if (stored === undefined) throw notFound(resource, name);
+    return present(resource, shown(resource, stored), request, 200);
+  }
+
+  #list(target: Target, request: ApiRequest): Reply {
+    const { resource } = target;
+    const { objects, metadata } = this.#lister.list(target, request.query);
+    if (asksForTable(request.accept)) {
+      return { code: 200, body: table(resource, objects, metadata, includeObject(request)) };
+    }
+    const list = { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata, items: objects };
+    return { code: 200, body: list };
+  }
+
+  #watch(target: Target, request: ApiRequest, response: ServerResponse): undefined {
+    const { query } = request;
+    // Spread over half an hour, so that clients do not all come back at once.
+    const seconds = Number(query.get('timeoutSeconds') ?? 0) || 1800 + Math.floor(Math.random() * 1800);
+    const flag = (name: string): boolean => ['true', '1'].includes(query.get(name) ?? '');
+    const options = {
+      namespace: target.namespace,
+      picked: selection(target, query),
+      version: versionParameter(query),
+      sendInitialEvents: flag('sendInitialEvents'),
+      bookmarks: flag('allowWatchBookmarks'),
+      bookmarkMilliseconds: this.#bookmarkMilliseconds,
+      timeoutMilliseconds: seconds * 1000,
+      table: asksForTable(request.accept) ? includeObject(request) : undefined,
+    };
+    const watch = new Watch(this.store, target.resource, options, response);
+    this.#watches.add(watch);
+    response.on('close', () => this.#watches.delete(watch));
+    watch.start();
+    return undefined;
+  }
+
+  #create(target: Target, request: ApiRequest): Reply {
+    const { resource, namespace, name } = target;
+    if (name !== undefined || (resource.namespaced && namespace === undefined)) throw methodNotAllowed();
+    const options = writeOptions(request);
+    const object = create(this.#deletion, resource, namespace, parseBody(request), options);
+    return present(resource, object, request, 201, options.warnings);
+  }
+
+  #update(target: Target, request: ApiRequest): Reply {
     const { resource, namespace, name, subresource } = target;
-    const current = this.get(target);
-    const wanted = this.#shaped(resource, namespace, body);
-    if (wanted.metadata.name !== name) {
-      throw new StatusError(
-        'BadRequest',
-        `the name of the object (${wanted.metadata.name}) does not match the name on the URL (${name})`,
-      );
-    }
-    const version = wanted.metadata.resourceVersion;
-    if (version !== undefined && version !== '' && version !== current.metadata.resourceVersion) {
-      throw new StatusError(
-        'Conflict',
-        `Operation cannot be fulfilled on ${qualified(resource)} "${name}": the object has been modified; please apply your changes to the latest version and try again`,
-        this.#details(resource, name),
-      );
-    }
-    const merged = this.#limited(resource, current, wanted, subresource);
-    const { object, warnings } = this.#checked(resource, merged, current, options);
-    if (options.dryRun) return { object, warnings };
-    const key = this.registry.storageKey(resource);
-    if (resource.plural === 'customresourcedefinitions' && subresource === '') establish(this.registry, object);
-    const stored = this.store.replace(key, object);
-    // The last finalizer is gone: now the deletion that was asked for takes place.
-    if (isDeleting(stored) && !hasFinalizers(stored)) this.store.remove(key, namespace, name);
-    return { object: { ...stored, apiVersion: groupVersion(resource), kind: resource.kind }, warnings };
+    if (name === undefined) throw methodNotAllowed();
+    const options = writeOptions(request);
+    const body = parseBody(request);
+    const part = subresource === 'status' ? 'status' : '';
+    const object = update(this.#deletion, resource, namespace, name, part, 'PUT', () => body, options);
+    return present(resource, object, request, 200, options.warnings);
   }
 
-  patch(target: Target, type: PatchType, patch: Json, options: WriteOptions): WriteResult {
-    const { resource, namespace, name } = target;
-    if (type === 'strategic' && resource.schema !== undefined) {
-      throw new StatusError(
-        'UnsupportedMediaType',
-        'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
-      );
-    }
-    const exists = this.store.get(this.registry.storageKey(resource), namespace, name) !== undefined;
-    if (type === 'apply' && !exists) return this.create(resource, namespace, patch, options);
-    const current: Json = copy(this.get(target));
-    // Server-side apply without field ownership: what the manifest names is set, nothing is ever taken away.
-    const patched =
-      type === 'json'
-        ? jsonPatch(current, patch)
-        : type === 'strategic'
-          ? strategicMergePatch(current, patch)
-          : mergePatch(current, patch);
-    if (
-      isObject(patched) &&
-      isObject(patched.metadata) &&
-      !(isObject(patch) && isObject(patch.metadata) && 'resourceVersion' in patch.metadata)
-    ) {
-      delete patched.metadata.resourceVersion;
-    }
-    return this.update(target, patched, options);
+  #patch(target: Target, request: ApiRequest): Reply {
+    const { resource, namespace, name, subresource } = target;
+    if (name === undefined) throw methodNotAllowed();
+    const options = writeOptions(request);
+    const patched = patcher(resource, request);
+    const part = subresource === 'status' ? 'status' : '';
+    const object = update(this.#deletion, resource, namespace, name, part, 'PATCH', patched, options);
+    return present(resource, object, request, 200, options.warnings);
   }
 
-  delete(target: Target): KubernetesObject {
-    const { resource, namespace, name } = target;
-    const current = this.get(target);
-    const key = this.registry.storageKey(resource);
-    if (hasFinalizers(current)) {
-      if (isDeleting(current)) return current;
-      const marked = copy(current);
-      marked.metadata.deletionTimestamp = new Date().toISOString().replace(/\.\d+Z/, 'Z');
-      return this.store.replace(key, marked);
-    }
-    if (resource.plural === 'customresourcedefinitions') {
-      for (const each of this.registry.all().filter((one) => current.metadata.name === qualified(one)))
-        this.#deleteAll(each, '');
-      withdraw(this.registry, current);
-    }
-    if (resource.plural === 'namespaces')
-      for (const each of this.registry.all()) if (each.namespaced) this.#deleteAll(each, name);
-    const removed = this.store.remove(key, namespace, name);
-    this.#deleteDependents(removed);
-    return removed;
+  #delete(target: Target, request: ApiRequest): Reply {
+    const { resource, namespace, name = '', subresource } = target;
+    if (subresource !== '') throw methodNotAllowed();
+    const { object, gone } = remove(this.#deletion, resource, namespace, name, deleteOptions(request));
+    const returnsObject = resource.group === '' && ['pods', 'services', 'namespaces'].includes(resource.plural);
+    if (!gone || returnsObject) return present(resource, shown(resource, object), request, 200);
+    const { uid } = object.metadata;
+    const status: Status = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Success',
+      details: {
+        name,
+        ...(resource.group === '' ? {} : { group: resource.group }),
+        kind: resource.plural,
+        ...(uid === undefined ? {} : { uid }),
+      },
+    };
+    return { code: 200, body: status };
   }
 
-  #deleteAll(resource: Resource, namespace: string): void {
-    for (const object of this.store.list(this.registry.storageKey(resource), namespace)) {
-      this.delete({
-        resource,
-        namespace: String(object.metadata.namespace ?? ''),
-        name: object.metadata.name,
-        subresource: '',
-      });
+  #deleteCollection(target: Target, request: ApiRequest): Reply {
+    const { resource, namespace } = target;
+    if (!resource.verbs.includes('deletecollection') || (resource.namespaced && namespace === undefined)) {
+      throw methodNotAllowed();
     }
+    const { objects, metadata } = this.#lister.list(target, request.query);
+    const options = deleteOptions(request);
+    for (const object of objects)
+      remove(this.#deletion, resource, object.metadata.namespace, object.metadata.name, options);
+    const list = { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata, items: objects };
+    return { code: 200, body: list };
   }
+}
 
-  /** What the garbage collector does with objects whose owner is gone. */
-  #deleteDependents(owner: KubernetesObject): void {
-    for (const resource of this.registry.all()) {
-      for (const object of this.store.list(this.registry.storageKey(resource), '')) {
-        const owners = object.metadata.ownerReferences;
-        if (!Array.isArray(owners) || !owners.some((each) => isObject(each) && each.uid === owner.metadata.uid))
-          continue;
-        this.delete({
-          resource,
-          namespace: String(object.metadata.namespace ?? ''),
-          name: object.metadata.name,
-          subresource: '',
-        });
-      }
-    }
-  }
+function includeObject(request: ApiRequest): IncludeObject {
+  const wanted = request.query.get('includeObject') ?? 'Metadata';
+  return wanted === 'None' || wanted === 'Object' ? wanted : 'Metadata';
+}
 
-  #details({ group, plural }: Resource, name: string): { name: string; group: string; kind: string } {
-    return { name, group, kind: plural };
-  }
+function present(
+  resource: Resource,
+  object: KubeObject,
+  request: ApiRequest,
+  code: number,
+  warnings: readonly string[] = [],
+): Reply {
+  if (!asksForTable(request.accept)) return { code, body: object, warnings };
+  const { resourceVersion } = object.metadata;
+  const metadata = resourceVersion === undefined ? {} : { resourceVersion };
+  return { code, body: table(resource, [object], metadata, includeObject(request)), warnings };
+}
 
-  /** An object of this kind, or a refusal that says what it is instead. */
-  #shaped(resource: Resource, namespace: string, body: Json): KubernetesObject {
-    if (!isObject(body)) throw new StatusError('BadRequest', 'the body is not an object');
-    const apiVersion = groupVersion(resource);
-    if (body.kind !== undefined && body.kind !== resource.kind) {
-      throw new StatusError('BadRequest', `the object is a ${String(body.kind)}, this path takes ${resource.kind}`);
-    }
-    if (body.apiVersion !== undefined && body.apiVersion !== apiVersion) {
-      throw new StatusError('BadRequest', `the object is of ${String(body.apiVersion)}, this path takes ${apiVersion}`);
-    }
-    const metadata = copy(isObject(body.metadata) ? body.metadata : {}) as Metadata;
-    if (resource.namespaced) {
-      if (metadata.namespace !== undefined && metadata.namespace !== namespace) {
-        throw new StatusError(
-          'BadRequest',
-          `the namespace of the object (${String(metadata.namespace)}) does not match the namespace on the URL (${namespace})`,
-        );
-      }
-      metadata.namespace = namespace;
-    } else delete metadata.namespace;
-    delete metadata.managedFields;
-    return { ...copy(body), apiVersion, kind: resource.kind, metadata };
+function writeOptions(request: ApiRequest): WriteOptions {
+  const wanted = request.query.get('fieldValidation') ?? '';
+  const levels: readonly FieldValidation[] = ['Ignore', 'Warn', 'Strict'];
+  const fieldValidation = levels.find((level) => level === (wanted || 'Warn'));
+  if (fieldValidation === undefined) {
+    throw badRequest(`fieldValidation: Unsupported value: "${wanted}": supported values: "Ignore", "Warn", "Strict"`);
   }
+  return { dryRun: request.query.get('dryRun') === 'All', fieldValidation, warnings: [] };
+}
 
-  /** Only the part that this endpoint may change: status through its subresource, everything else without it. */
-  #limited(
-    resource: Resource,
-    current: KubernetesObject,
-    wanted: KubernetesObject,
-    subresource: string,
-  ): KubernetesObject {
-    if (!resource.statusSubresource) return wanted;
-    const part = (object: KubernetesObject): JsonObject =>
-      object.status === undefined ? {} : { status: object.status };
-    if (subresource === 'status') return { ...current, ...part(wanted) };
-    // The lab's own controllers write a built-in object whole; custom resources are as strict as on a real server.
-    if (resource.schema === undefined) return wanted;
-    const { status: _, ...rest } = wanted;
-    return { ...(rest as KubernetesObject), ...part(current) };
-  }
+function deleteOptions(request: ApiRequest): DeleteOptions {
+  const body = request.body === '' ? {} : parseBody(request);
+  if (!isObject(body)) throw badRequest('DeleteOptions must be an object');
+  const { preconditions, propagationPolicy, dryRun } = body as {
+    preconditions?: DeleteOptions['preconditions'];
+    propagationPolicy?: DeleteOptions['propagationPolicy'];
+    dryRun?: string[];
+  };
+  const policy = (request.query.get('propagationPolicy') ?? propagationPolicy) as DeleteOptions['propagationPolicy'];
+  return {
+    ...(isObject(preconditions) ? { preconditions } : {}),
+    ...(policy === undefined ? {} : { propagationPolicy: policy }),
+    dryRun: request.query.get('dryRun') === 'All' || (dryRun?.includes('All') ?? false),
+  };
+}
 
-  #checked(
-    resource: Resource,
-    object: KubernetesObject,
-    old: KubernetesObject | undefined,
-    { fieldValidation }: WriteOptions,
-  ): WriteResult {
-    const { schema } = resource;
-    if (schema === undefined) return { object, warnings: [] };
-    const unknown: string[] = [];
-    const shaped = withDefaults(pruned(object, schema, unknown), schema) as KubernetesObject;
-    if (unknown.length > 0 && fieldValidation === 'Strict') {
-      const list = unknown.map((field) => `unknown field "${field}"`).join(', ');
-      throw new StatusError(
-        'BadRequest',
-        `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: strict decoding error: ${list}`,
-      );
-    }
-    const causes = violations(shaped, schema, old);
-    if (causes.length > 0) {
-      const list = causes.map((cause) => `${cause.field}: ${cause.message}`);
-      const { name } = object.metadata;
-      throw new StatusError(
-        'Invalid',
-        `${resource.kind}.${resource.group} "${name}" is invalid: ${list.length === 1 ? list[0] : `[${list.join(', ')}]`}`,
-        { name, group: resource.group, kind: resource.kind, causes },
-      );
-    }
-    const warnings = fieldValidation === 'Warn' ? unknown.map((field) => `unknown field "${field}"`) : [];
-    return { object: shaped, warnings };
-  }
+/** How a PATCH turns the current object into the wanted one. Throws 415 for a kind of patch the resource does not take. */
+function patcher(resource: Resource, request: ApiRequest): (current: KubeObject) => unknown {
+  const { contentType } = request;
+  const accepted = ['application/json-patch+json', 'application/merge-patch+json'];
+  if (resource.strategicMerge) accepted.push('application/strategic-merge-patch+json');
+  if (!accepted.includes(contentType)) throw unsupportedMediaType(accepted);
+  const body = parseBody(request);
+  if (contentType === 'application/json-patch+json') return (current) => jsonPatch(current, body);
+  if (!isObject(body)) throw badRequest('a merge patch must be a JSON object');
+  if (contentType === 'application/merge-patch+json') return (current) => mergePatch(current, body);
+  return (current) => strategicMerge(resource.kind, current, body);
 }

@@ -1,64 +1,76 @@
-/** A certificate authority for one lab, and the API server's certificate: made in memory, gone with the lab. */
-import { webcrypto } from 'node:crypto';
+/** A throw-away certificate authority for one lab, and the certificates it signs. */
 import 'reflect-metadata';
-import * as x509 from '@peculiar/x509';
+import type { webcrypto } from 'node:crypto';
+import { isIP } from 'node:net';
+import {
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  PemConverter,
+  SubjectAlternativeNameExtension,
+  type X509Certificate,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
 
 export interface ServerCertificates {
-  authority: string;
-  certificate: string;
-  key: string;
+  caPem: string;
+  serverCertPem: string;
+  serverKeyPem: string;
 }
 
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+// P-256: a key pair takes under a millisecond, an RSA one a hundred.
+const keys = { name: 'ECDSA', namedCurve: 'P-256' } as const;
+const signature = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
-/** A lab lives for hours; a month of validity outlasts any. */
-const validityMs = 30 * 24 * 60 * 60 * 1000;
+const hour = 60 * 60 * 1000;
+/** A lab that stays up is taken down within the month; hosts' clocks may be an hour behind. */
+const validity = (): { notBefore: Date; notAfter: Date } => ({
+  notBefore: new Date(Date.now() - hour),
+  notAfter: new Date(Date.now() + 30 * 24 * hour),
+});
 
-function pem(der: ArrayBuffer, label: string): string {
-  const base64 = Buffer.from(der).toString('base64').replaceAll(/.{64}/g, '$&\n');
-  return `-----BEGIN ${label}-----\n${base64}\n-----END ${label}-----\n`;
+async function keyPem(keyPair: webcrypto.CryptoKeyPair): Promise<string> {
+  return PemConverter.encode(await crypto.subtle.exportKey('pkcs8', keyPair.privateKey), 'PRIVATE KEY');
 }
 
-/** @param names DNS names and IPv4 addresses by which the server is reached */
-export async function makeCertificates(names: readonly string[]): Promise<ServerCertificates> {
-  x509.cryptoProvider.set(webcrypto);
-  const pair = (): Promise<webcrypto.CryptoKeyPair> =>
-    webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']) as Promise<webcrypto.CryptoKeyPair>;
-  const [authorityKeys, serverKeys] = await Promise.all([pair(), pair()]);
-  // Yesterday, for virtual machines whose clock is not set yet.
-  const notBefore = new Date(Date.now() - 24 * 60 * 60 * 1000);
-  const notAfter = new Date(Date.now() + validityMs);
-  const authority = await x509.X509CertificateGenerator.createSelfSigned({
-    serialNumber: '01',
-    name: 'CN=kuport lab',
-    notBefore,
-    notAfter,
-    keys: authorityKeys,
-    signingAlgorithm: algorithm,
+/**
+ * Makes a CA and a server certificate that holds for all `names`: DNS names and IP addresses alike. Its own and
+ * kubernetes.default.svc's usual names are for the caller to list.
+ */
+export async function makeServerCertificates(names: readonly string[]): Promise<ServerCertificates> {
+  const caKeys = await crypto.subtle.generateKey(keys, true, ['sign', 'verify']);
+  const ca: X509Certificate = await X509CertificateGenerator.createSelfSigned({
+    name: 'CN=kuport lab CA',
+    ...validity(),
+    signingAlgorithm: signature,
+    keys: caKeys,
     extensions: [
-      new x509.BasicConstraintsExtension(true, undefined, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      new BasicConstraintsExtension(true, 0, true),
+      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
     ],
   });
-  const certificate = await x509.X509CertificateGenerator.create({
-    serialNumber: '02',
+  const serverKeys = await crypto.subtle.generateKey(keys, true, ['sign', 'verify']);
+  const server = await X509CertificateGenerator.create({
     subject: 'CN=kube-apiserver',
-    issuer: authority.subject,
-    notBefore,
-    notAfter,
+    issuer: ca.subject,
+    ...validity(),
+    signingAlgorithm: signature,
     publicKey: serverKeys.publicKey,
-    signingKey: authorityKeys.privateKey,
-    signingAlgorithm: algorithm,
+    signingKey: caKeys.privateKey,
     extensions: [
-      new x509.SubjectAlternativeNameExtension(
-        names.map((value) => ({ type: /^[\d.]+$/.test(value) ? ('ip' as const) : ('dns' as const), value })),
+      new BasicConstraintsExtension(false, undefined, true),
+      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+      new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+      new SubjectAlternativeNameExtension(
+        names.map((name) => ({ type: isIP(name) === 0 ? ('dns' as const) : ('ip' as const), value: name })),
       ),
     ],
   });
-  const key = await webcrypto.subtle.exportKey('pkcs8', serverKeys.privateKey);
   return {
-    authority: authority.toString('pem'),
-    certificate: certificate.toString('pem'),
-    key: pem(key, 'PRIVATE KEY'),
+    caPem: `${ca.toString('pem')}\n`,
+    serverCertPem: `${server.toString('pem')}\n`,
+    serverKeyPem: `${await keyPem(serverKeys)}\n`,
   };
 }

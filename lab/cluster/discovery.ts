@@ -1,110 +1,149 @@
-/** What the server tells about itself: groups, resources, version, and just enough OpenAPI for kubectl. */
-import { groupVersion, type Registry, type Resource } from './resources.ts';
+/** /api, /apis and below: what the server serves, plain and aggregated (apidiscovery.k8s.io/v2). */
+import { apiVersionOf, type Registry, type Resource } from './resource.ts';
 
-const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const statusVerbs = ['get', 'patch', 'update'];
+
+interface ApiResource {
+  name: string;
+  singularName: string;
+  namespaced: boolean;
+  kind: string;
+  verbs: readonly string[];
+  shortNames?: readonly string[];
+  categories?: readonly string[];
+  group?: string;
+  version?: string;
+}
+
+/** Resources that only answer a question and store nothing. */
+export const reviews = [
+  { group: 'authorization.k8s.io', version: 'v1', plural: 'selfsubjectaccessreviews', kind: 'SelfSubjectAccessReview' },
+  { group: 'authentication.k8s.io', version: 'v1', plural: 'selfsubjectreviews', kind: 'SelfSubjectReview' },
+] as const;
 
 export const version = {
   major: '1',
   minor: '32',
-  gitVersion: 'v1.32.0-lab',
+  gitVersion: 'v1.32.0+kuport-lab',
   gitCommit: '',
-  gitTreeState: 'clean',
+  gitTreeState: '',
   buildDate: '1970-01-01T00:00:00Z',
   goVersion: '',
   compiler: 'node',
-  platform: `${process.platform}/${process.arch}`,
+  platform: 'linux/amd64',
 };
 
-function resourceEntries(resource: Resource): Record<string, unknown>[] {
-  const { plural, singular, kind, namespaced, shortNames, statusSubresource } = resource;
-  const entry = {
+/** Newest first; the core group is ''. */
+function groupsOf(registry: Registry): Map<string, string[]> {
+  const groups = registry.groups();
+  for (const review of reviews) groups.set(review.group, [review.version]);
+  return groups;
+}
+
+function group(name: string, versions: readonly string[]): object {
+  const entries = versions.map((each) => ({ groupVersion: `${name}/${each}`, version: each }));
+  return { name, versions: entries, preferredVersion: entries[0] };
+}
+
+export function apiVersions(): object {
+  return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
+}
+
+export function apiGroupList(registry: Registry): object {
+  const groups = [...groupsOf(registry)].filter(([name]) => name !== '');
+  return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(([name, versions]) => group(name, versions)) };
+}
+
+export function apiGroup(registry: Registry, name: string): object | undefined {
+  const versions = groupsOf(registry).get(name);
+  if (versions === undefined || name === '') return undefined;
+  return { kind: 'APIGroup', apiVersion: 'v1', ...group(name, versions) };
+}
+
+export function apiResourceList(registry: Registry, name: string, wanted: string): object | undefined {
+  if (!groupsOf(registry).get(name)?.includes(wanted)) return undefined;
+  const resources: ApiResource[] = registry
+    .all()
+    .filter((resource) => resource.group === name && resource.version === wanted)
+    .flatMap(apiResources);
+  for (const review of reviews) {
+    if (review.group !== name) continue;
+    const singularName = review.kind.toLowerCase();
+    resources.push({ name: review.plural, singularName, namespaced: false, kind: review.kind, verbs: ['create'] });
+  }
+  const groupVersion = apiVersionOf({ group: name, version: wanted });
+  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources };
+}
+
+function apiResources(resource: Resource): ApiResource[] {
+  const { plural, singular, namespaced, kind, verbs, shortNames, categories } = resource;
+  const main: ApiResource = {
     name: plural,
     singularName: singular,
     namespaced,
     kind,
     verbs,
     ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
   };
-  const status = { name: `${plural}/status`, singularName: '', namespaced, kind, verbs: ['get', 'patch', 'update'] };
-  return statusSubresource ? [entry, status] : [entry];
+  if (!resource.hasStatus) return [main];
+  return [main, { name: `${plural}/status`, singularName: '', namespaced, kind, verbs: statusVerbs }];
 }
 
-export function groupVersions(registry: Registry): string[] {
-  return [...new Set(registry.all().map(groupVersion))].sort();
+/** The media type of aggregated discovery, if the Accept header asks for it. */
+export function aggregatedType(accept: string | undefined): string | undefined {
+  for (const part of (accept ?? '').split(',')) {
+    const words = part.split(';').map((word) => word.trim());
+    if (words.includes('g=apidiscovery.k8s.io') && words.includes('v=v2')) {
+      return 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+    }
+  }
+  return undefined;
 }
 
-export function resourceList(registry: Registry, wanted: string): Record<string, unknown> {
-  const resources = registry.all().filter((each) => groupVersion(each) === wanted);
+/** `core` gives what /api answers, otherwise what /apis answers. */
+export function aggregatedDiscovery(registry: Registry, core: boolean): object {
+  const groups = [...groupsOf(registry)].filter(([name]) => (name === '') === core);
   return {
-    kind: 'APIResourceList',
-    apiVersion: 'v1',
-    groupVersion: wanted,
-    resources: resources.flatMap(resourceEntries),
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: 'apidiscovery.k8s.io/v2',
+    metadata: {},
+    items: groups.map(([name, versions]) => ({
+      metadata: name === '' ? {} : { name },
+      versions: versions.map((each) => ({
+        version: each,
+        freshness: 'Current',
+        resources: discovered(registry, name, each),
+      })),
+    })),
   };
 }
 
-function group(registry: Registry, name: string): Record<string, unknown> {
-  const versions = groupVersions(registry)
-    .filter((each) => each.startsWith(`${name}/`))
-    .map((each) => ({ groupVersion: each, version: each.slice(name.length + 1) }));
-  return { name, versions, preferredVersion: versions[0] };
-}
-
-export function groupNames(registry: Registry): string[] {
-  return [...new Set(registry.all().map((each) => each.group))].filter((name) => name !== '').sort();
-}
-
-export function groupList(registry: Registry): Record<string, unknown> {
-  return { kind: 'APIGroupList', apiVersion: 'v1', groups: groupNames(registry).map((name) => group(registry, name)) };
-}
-
-export function singleGroup(registry: Registry, name: string): Record<string, unknown> {
-  return { kind: 'APIGroup', apiVersion: 'v1', ...group(registry, name) };
-}
-
-export function coreVersions(): Record<string, unknown> {
-  return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
-}
-
-function openApiPath(name: string): string {
-  return name.includes('/') ? `apis/${name}` : `api/${name}`;
-}
-
-export function openApiIndex(registry: Registry): Record<string, unknown> {
-  const paths = groupVersions(registry).map((name) => [
-    openApiPath(name),
-    { serverRelativeURL: `/openapi/v3/${openApiPath(name)}?hash=lab` },
-  ]);
-  return { paths: Object.fromEntries(paths) as unknown };
-}
-
-/**
- * OpenAPI v3 of one group version: the schema of each custom resource for `kubectl explain`, and for every kind a PATCH
- * that takes fieldValidation, by which kubectl finds that the server checks fields itself.
- */
-export function openApi(registry: Registry, wanted: string): Record<string, unknown> {
-  const resources = registry.all().filter((each) => groupVersion(each) === wanted);
-  const schemaName = (resource: Resource): string =>
-    [...resource.group.split('.').reverse(), resource.version, resource.kind].filter((part) => part !== '').join('.');
-  const gvk = ({ group: name, version: of, kind }: Resource): Record<string, string> => ({
-    group: name,
-    version: of,
-    kind,
-  });
-  const paths = resources.map((resource) => {
-    const base = `/${openApiPath(wanted)}${resource.namespaced ? '/namespaces/{namespace}' : ''}/${resource.plural}/{name}`;
-    const parameter = { name: 'fieldValidation', in: 'query', schema: { type: 'string', uniqueItems: true } };
-    const operation = { 'x-kubernetes-group-version-kind': gvk(resource), parameters: [parameter], responses: {} };
-    return [base, { get: operation, patch: { ...operation, 'x-kubernetes-action': 'patch' }, put: operation }];
-  });
-  const schemas = resources.map((resource) => [
-    schemaName(resource),
-    { ...(resource.schema ?? { type: 'object' }), 'x-kubernetes-group-version-kind': [gvk(resource)] },
-  ]);
-  return {
-    openapi: '3.0.0',
-    info: { title: 'Kubernetes', version: version.gitVersion },
-    paths: Object.fromEntries(paths) as unknown,
-    components: { schemas: Object.fromEntries(schemas) as unknown },
-  };
+function discovered(registry: Registry, groupName: string, groupVersion: string): object[] {
+  const stored = registry
+    .all()
+    .filter((resource) => resource.group === groupName && resource.version === groupVersion)
+    .map((resource) => {
+      const responseKind = { group: resource.group, version: resource.version, kind: resource.kind };
+      return {
+        resource: resource.plural,
+        responseKind,
+        scope: resource.namespaced ? 'Namespaced' : 'Cluster',
+        singularResource: resource.singular,
+        verbs: resource.verbs,
+        ...(resource.shortNames.length === 0 ? {} : { shortNames: resource.shortNames }),
+        ...(resource.categories.length === 0 ? {} : { categories: resource.categories }),
+        ...(resource.hasStatus ? { subresources: [{ subresource: 'status', responseKind, verbs: statusVerbs }] } : {}),
+      };
+    });
+  const questions = reviews
+    .filter((review) => review.group === groupName)
+    .map((review) => ({
+      resource: review.plural,
+      responseKind: { group: review.group, version: review.version, kind: review.kind },
+      scope: 'Cluster',
+      singularResource: review.kind.toLowerCase(),
+      verbs: ['create'],
+    }));
+  return [...stored, ...questions];
 }

@@ -1,141 +1,145 @@
-/** Objects in memory with a version that only grows, and the history that watches read from. */
-import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
-import { copy, isObject, type KubernetesObject } from './objects.ts';
-import { StatusError } from './status-error.ts';
+/**
+ * The objects, in memory, under one counter of versions, with a window of past changes for watches. Everything here is
+ * synchronous: a write is compared and made in one turn of the event loop, so no lock is needed and no race is possible.
+ * Stored objects are never edited; a change stores a new one.
+ */
+import type { KubeObject, WatchEventType } from './object.ts';
 
-export interface StoreEvent {
-  type: 'ADDED' | 'MODIFIED' | 'DELETED';
+export interface Change {
   version: number;
-  object: KubernetesObject;
-  /** The object before, for watches by selector: one that no longer matches is DELETED to them. */
-  previous: KubernetesObject | null;
+  type: WatchEventType;
+  object: KubeObject;
+  /** What was there before; absent for ADDED. A watch with a selector needs it to tell what leaves its view. */
+  previous?: KubeObject;
 }
 
-/** Events kept per kind; a watch from before them is told 410 Gone. */
-const historyLength = 2000;
-
-class Kind {
-  readonly objects = new Map<string, KubernetesObject>();
-  readonly history: StoreEvent[] = [];
-  readonly listeners = new Set<(event: StoreEvent) => void>();
-  /** Version of the newest event that the history no longer has. */
-  forgotten = 0;
+interface Collection {
+  objects: Map<string, KubeObject>;
+  changes: Change[];
+  /** A watch from before this version would miss changes. */
+  forgottenUpTo: number;
+  listeners: Set<(change: Change) => void>;
 }
 
-export function objectKey(namespace: string, name: string): string {
-  return `${namespace}/${name}`;
+export interface StoreOptions {
+  /** Changes kept per collection. Default 1000. */
+  historySize?: number;
+  /**
+   * Version before the first write. Default: the milliseconds since 1970, so that a restarted server is ahead of
+   * every version its clients remember and answers their watches with 410 instead of silence.
+   */
+  firstVersion?: number;
+}
+
+function keyOf(namespace: string | undefined, name: string): string {
+  return `${namespace ?? ''}/${name}`;
 }
 
 export class Store {
-  readonly #kinds = new Map<string, Kind>();
-  #version = 1;
+  readonly #collections = new Map<string, Collection>();
+  readonly #historySize: number;
+  readonly #firstVersion: number;
+  #version: number;
 
+  constructor(options: StoreOptions = {}) {
+    this.#historySize = options.historySize ?? 1000;
+    this.#firstVersion = options.firstVersion ?? Date.now();
+    this.#version = this.#firstVersion;
+  }
+
+  /** Version of the last change anywhere. */
   get version(): number {
     return this.#version;
   }
 
-  get(kind: string, namespace: string, name: string): KubernetesObject | undefined {
-    return this.#kind(kind).objects.get(objectKey(namespace, name));
+  get(collection: string, namespace: string | undefined, name: string): KubeObject | undefined {
+    return this.#collection(collection).objects.get(keyOf(namespace, name));
   }
 
-  list(kind: string, namespace: string): KubernetesObject[] {
-    const all = [...this.#kind(kind).objects.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
-    return all.filter(([key]) => namespace === '' || key.startsWith(`${namespace}/`)).map(([, object]) => object);
+  /** All objects of a collection, or those of one namespace, ordered by namespace and name as etcd's keys are. */
+  list(collection: string, namespace?: string): KubeObject[] {
+    const { objects } = this.#collection(collection);
+    const prefix = namespace === undefined ? '' : `${namespace}/`;
+    const keys = [...objects.keys()].filter((key) => key.startsWith(prefix)).sort();
+    return keys.map((key) => objects.get(key)).filter((object) => object !== undefined);
   }
 
-  /** @throws StatusError AlreadyExists */
-  create(kind: string, object: KubernetesObject): KubernetesObject {
-    const { name } = object.metadata;
-    const namespace = String(object.metadata.namespace ?? '');
-    if (this.get(kind, namespace, name) !== undefined)
-      throw new StatusError('AlreadyExists', `${kind} "${name}" already exists`, { name, kind });
-    const stored = copy(object);
-    stored.metadata = {
-      ...stored.metadata,
-      uid: randomUUID(),
-      creationTimestamp: new Date().toISOString().replace(/\.\d+Z/, 'Z'),
-      generation: 1,
-    };
-    return this.#commit(kind, 'ADDED', stored, null);
+  collections(): string[] {
+    return [...this.#collections.keys()];
   }
 
-  /** An update that changes nothing makes no event and no new version, as on a real server. */
-  replace(kind: string, object: KubernetesObject): KubernetesObject {
-    const { name } = object.metadata;
-    const previous = this.get(kind, String(object.metadata.namespace ?? ''), name);
-    if (previous === undefined) throw new StatusError('NotFound', `${kind} "${name}" not found`, { name, kind });
-    const stored = copy(object);
-    const { uid, creationTimestamp, resourceVersion, generation = 1 } = previous.metadata;
-    Object.assign(stored.metadata, { uid, creationTimestamp, resourceVersion, generation });
-    if (isDeepStrictEqual(stored, previous)) return previous;
-    if (!isDeepStrictEqual(stored.spec, previous.spec)) stored.metadata.generation = Number(generation) + 1;
-    return this.#commit(kind, 'MODIFIED', stored, previous);
+  /** Stores an object, new or changed, under the next version; returns what was stored. */
+  put(collection: string, object: KubeObject): KubeObject {
+    const { objects } = this.#collection(collection);
+    const key = keyOf(object.metadata.namespace, object.metadata.name);
+    const previous = objects.get(key);
+    const version = ++this.#version;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+    objects.set(key, stored);
+    this.#record(collection, {
+      version,
+      type: previous === undefined ? 'ADDED' : 'MODIFIED',
+      object: stored,
+      ...(previous === undefined ? {} : { previous }),
+    });
+    return stored;
   }
 
-  remove(kind: string, namespace: string, name: string): KubernetesObject {
-    const object = this.get(kind, namespace, name);
-    if (object === undefined) throw new StatusError('NotFound', `${kind} "${name}" not found`, { name, kind });
-    return this.#commit(kind, 'DELETED', copy(object), object);
+  /** Removes an object; the last state that watches see carries the version of the removal. */
+  remove(collection: string, object: KubeObject): KubeObject {
+    const { objects } = this.#collection(collection);
+    const key = keyOf(object.metadata.namespace, object.metadata.name);
+    const previous = objects.get(key);
+    if (previous === undefined) return object;
+    const version = ++this.#version;
+    const last = { ...previous, metadata: { ...previous.metadata, resourceVersion: String(version) } };
+    objects.delete(key);
+    this.#record(collection, { version, type: 'DELETED', object: last, previous });
+    return last;
   }
 
-  /**
-   * Events after `version`, at once and as they come, until the returned function is called.
-   * @throws StatusError Expired when the history no longer reaches back to it
-   */
-  watch(kind: string, version: number, listener: (event: StoreEvent) => void): () => void {
-    const { history, listeners, forgotten } = this.#kind(kind);
-    if (version < forgotten) {
-      throw new StatusError('Expired', `too old resource version: ${version} (${forgotten})`);
+  /** Forgets past changes, as etcd's compaction does: watches from an older version get 410. */
+  compact(): void {
+    for (const collection of this.#collections.values()) {
+      collection.changes = [];
+      collection.forgottenUpTo = this.#version;
     }
-    for (const event of history) if (event.version > version) listener(event);
+  }
+
+  /** Oldest version a watch of this collection may start from. */
+  oldestVersion(collection: string): number {
+    return this.#collection(collection).forgottenUpTo;
+  }
+
+  /** Changes after `version`. The caller has compared it with `oldestVersion`. */
+  changesAfter(collection: string, version: number): Change[] {
+    return this.#collection(collection).changes.filter((change) => change.version > version);
+  }
+
+  /** Calls `listener` on every later change; the returned function ends that. */
+  subscribe(collection: string, listener: (change: Change) => void): () => void {
+    const { listeners } = this.#collection(collection);
     listeners.add(listener);
     return () => listeners.delete(listener);
   }
 
-  /** Forgets all history, so that every watch from before now is told 410 Gone. */
-  compact(): void {
-    for (const kind of this.#kinds.values()) {
-      kind.history.length = 0;
-      kind.forgotten = this.#version;
+  #collection(name: string): Collection {
+    let collection = this.#collections.get(name);
+    if (collection === undefined) {
+      collection = { objects: new Map(), changes: [], forgottenUpTo: this.#firstVersion, listeners: new Set() };
+      this.#collections.set(name, collection);
     }
+    return collection;
   }
 
-  #kind(name: string): Kind {
-    let kind = this.#kinds.get(name);
-    if (kind === undefined) {
-      kind = new Kind();
-      this.#kinds.set(name, kind);
+  #record(name: string, change: Change): void {
+    const collection = this.#collection(name);
+    collection.changes.push(change);
+    // Trimmed in blocks: one splice per hundred changes instead of one per change.
+    if (collection.changes.length >= this.#historySize + 100) {
+      const dropped = collection.changes.splice(0, collection.changes.length - this.#historySize);
+      collection.forgottenUpTo = dropped.at(-1)?.version ?? collection.forgottenUpTo;
     }
-    return kind;
+    for (const listener of [...collection.listeners]) listener(change);
   }
-
-  #commit(
-    kindName: string,
-    type: StoreEvent['type'],
-    object: KubernetesObject,
-    previous: KubernetesObject | null,
-  ): KubernetesObject {
-    const kind = this.#kind(kindName);
-    const version = ++this.#version;
-    object.metadata.resourceVersion = String(version);
-    const { namespace, name } = object.metadata;
-    const key = objectKey(String(namespace ?? ''), name);
-    if (type === 'DELETED') kind.objects.delete(key);
-    else kind.objects.set(key, object);
-    const event = { type, version, object, previous };
-    kind.history.push(event);
-    if (kind.history.length > historyLength) kind.forgotten = kind.history.shift()?.version ?? kind.forgotten;
-    for (const listener of kind.listeners) listener(event);
-    return object;
-  }
-}
-
-/** True where the object names finalizers that have still to do their work. */
-export function hasFinalizers({ metadata }: KubernetesObject): boolean {
-  return Array.isArray(metadata.finalizers) && metadata.finalizers.length > 0;
-}
-
-export function isDeleting(object: KubernetesObject): boolean {
-  return isObject(object.metadata) && object.metadata.deletionTimestamp !== undefined;
 }

@@ -1,4 +1,5 @@
 /** `lab status`: what a lab consists of and whether it is well. */
+import { isApiUp } from '../control-plane.ts';
 import type { Lab } from '../lab.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { formatTable } from '../terminal/table.ts';
@@ -35,7 +36,7 @@ async function hostRows(lab: Lab): Promise<HostRow[]> {
       ...topology.control,
       role: 'control',
       nat: natOf(topology.control.site),
-      state: (await lab.cluster.isReady()) ? 'API up' : 'API down',
+      state: (await isApiUp(lab.cluster)) ? 'API up' : 'API down',
     },
     ...nodes,
     ...topology.clients.map((client) => ({ ...rest, ...client, role: 'client', nat: natOf(client.site), state: '' })),

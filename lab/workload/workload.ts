@@ -139,10 +139,9 @@ export class Workload {
     await this.applyService(serviceObject(namespace, name, ports));
   }
 
-  async applyService(service: V1Service): Promise<'created' | 'configured'> {
-    const did = await this.#cluster.apply(service);
+  async applyService(service: V1Service): Promise<void> {
+    await this.#cluster.apply(service);
     await this.#publish(service.metadata?.namespace ?? 'default');
-    return did;
   }
 
   async deleteService(namespace: string, name: string): Promise<void> {
@@ -154,7 +153,7 @@ export class Workload {
    * Runs a Pod as a manifest describes it: node, container ports and labels count, the image does not.
    * @throws Error naming the field that is missing
    */
-  async applyPod(manifest: V1Pod): Promise<'created'> {
+  async applyPod(manifest: V1Pod): Promise<void> {
     const { metadata, spec } = manifest;
     if (spec?.nodeName === undefined)
       throw new Error('spec.nodeName is missing: the lab has no scheduler, so say which node');
@@ -178,7 +177,6 @@ export class Workload {
       metadata: { namespace, name: pod.record.name, labels },
     });
     await this.#publish(namespace);
-    return 'created';
   }
 
   /** Readiness as a probe would report it; an unready pod goes on running. */
@@ -190,10 +188,10 @@ export class Workload {
 
   /** Brings the EndpointSlices of a namespace in line with its Services and pods. */
   async #publish(namespace: string): Promise<void> {
-    const [services, pods, present] = await Promise.all([
-      this.#cluster.list<V1Service>('v1', 'Service', namespace),
-      this.#cluster.list<V1Pod>('v1', 'Pod', namespace),
-      this.#cluster.list<V1EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice', namespace),
+    const [{ items: services }, { items: pods }, { items: present }] = await Promise.all([
+      this.#cluster.list<V1Service>('v1', 'Service', { namespace }),
+      this.#cluster.list<V1Pod>('v1', 'Pod', { namespace }),
+      this.#cluster.list<V1EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice', { namespace }),
     ]);
     const wanted = services
       .filter((service) => service.spec?.selector !== undefined)
@@ -210,7 +208,7 @@ export class Workload {
   }
 
   #read(): Promise<{ addresses: Set<string>; nextIndex: number }> {
-    this.#taken ??= this.#cluster.list<V1Pod>('v1', 'Pod').then((pods) => ({
+    this.#taken ??= this.#cluster.list<V1Pod>('v1', 'Pod').then(({ items: pods }) => ({
       addresses: new Set(pods.map((pod) => pod.status?.podIP ?? '')),
       nextIndex: 1 + Math.max(0, ...pods.map((pod) => Number(pod.metadata?.annotations?.[indexAnnotation] ?? 0))),
     }));

@@ -7,7 +7,13 @@ import type { AddressInfo, Socket } from 'node:net';
 
 export interface ApiObject {
   kind?: string;
-  metadata: { name: string; namespace?: string; resourceVersion?: string; generation?: number };
+  metadata: {
+    name: string;
+    namespace?: string;
+    resourceVersion?: string;
+    generation?: number;
+    labels?: Record<string, string>;
+  };
   status?: unknown;
   [field: string]: unknown;
 }
@@ -47,9 +53,12 @@ export class TestApiServer {
     });
   }
 
-  static async start(port = 0): Promise<TestApiServer> {
+  /** @param at a TCP port of 127.0.0.1 (0: any), or the path of a socket, which other network namespaces reach too */
+  static async start(at: number | string = 0): Promise<TestApiServer> {
     const server = new TestApiServer();
-    await new Promise<void>((resolve) => server.#server.listen(port, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) =>
+      typeof at === 'string' ? server.#server.listen(at, resolve) : server.#server.listen(at, '127.0.0.1', resolve),
+    );
     return server;
   }
 
@@ -65,9 +74,9 @@ export class TestApiServer {
     return this.#watches.size;
   }
 
-  kubeconfig(): string {
+  kubeconfig(url = this.url): string {
     return JSON.stringify({
-      clusters: [{ name: 'test', cluster: { server: this.url, 'insecure-skip-tls-verify': true } }],
+      clusters: [{ name: 'test', cluster: { server: url, 'insecure-skip-tls-verify': true } }],
       users: [{ name: 'test', user: { token: 'test' } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
       'current-context': 'test',
@@ -106,7 +115,7 @@ export class TestApiServer {
 
   /** Ends connections without a word. */
   resetConnections(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   /** From now on nothing is sent on the watches that stand, though their connections stay: as through a dead proxy. */
@@ -134,7 +143,7 @@ export class TestApiServer {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', this.url);
+    const url = new URL(request.url ?? '/', 'http://api');
     this.requests.push(`${request.method} ${url.pathname}${url.searchParams.has('watch') ? '?watch' : ''}`);
     if (this.#fault?.(request, response)) return;
     if (request.method === 'PUT') await this.#put(url.pathname, request, response);

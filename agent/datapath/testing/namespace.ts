@@ -13,12 +13,13 @@ const recorded = ['ip', 'nft', 'conntrack'];
 
 export class TestNamespace {
   readonly #child: ChildProcess;
-  readonly #folder: string;
+  /** Removed with the namespace. */
+  readonly folder: string;
   readonly #answers: ((line: string) => void)[] = [];
 
   private constructor(child: ChildProcess, folder: string) {
     this.#child = child;
-    this.#folder = folder;
+    this.folder = folder;
     if (child.stdout === null) throw new Error('driver without stdout');
     createInterface({ input: child.stdout }).on('line', (line) => this.#answers.shift()?.(line));
   }
@@ -74,7 +75,7 @@ export class TestNamespace {
 
   /** Commands that the code under test, or `sh`, has run since the last time. */
   async commands(): Promise<string[]> {
-    const path = join(this.#folder, 'commands');
+    const path = join(this.folder, 'commands');
     const text = await readFile(path, 'utf8').catch(() => '');
     await writeFile(path, '');
     return text.split('\n').filter((line) => line !== '');
@@ -85,6 +86,6 @@ export class TestNamespace {
     this.#child.stdin?.end();
     this.#child.kill('SIGKILL');
     await ended;
-    await rm(this.#folder, { recursive: true });
+    await rm(this.folder, { recursive: true });
   }
 }
