@@ -79,8 +79,17 @@ export const resources: { [Name in keyof Kinds]: Resource<Kinds[Name]> } = {
     labelSelector: 'kubernetes.io/service-name',
     keep: withoutBookkeeping,
   },
-  portMaps: { kind: 'PortMap', path: `/apis/${apiVersion}/portmaps`, keep: withoutBookkeeping },
-  classes: { kind: 'PortMapClass', path: `/apis/${apiVersion}/portmapclasses`, keep: withoutBookkeeping },
+  // Items of a list may come without kind and version, which a PUT must have.
+  portMaps: {
+    kind: 'PortMap',
+    path: `/apis/${apiVersion}/portmaps`,
+    keep: (portMap) => ({ ...withoutBookkeeping(portMap), apiVersion, kind: 'PortMap' }),
+  },
+  classes: {
+    kind: 'PortMapClass',
+    path: `/apis/${apiVersion}/portmapclasses`,
+    keep: (portMapClass) => ({ ...withoutBookkeeping(portMapClass), apiVersion, kind: 'PortMapClass' }),
+  },
 };
 
 /** `namespace/name`, or the name alone. */

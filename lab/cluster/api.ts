@@ -232,7 +232,7 @@ function writeOptions(request: ApiRequest): WriteOptions {
 }
 
 function deleteOptions(request: ApiRequest): DeleteOptions {
-  const body = request.body === '' ? {} : parseBody(request);
+  const body = request.body.length === 0 ? {} : parseBody(request);
   if (!isObject(body)) throw badRequest('DeleteOptions must be an object');
   const { preconditions, propagationPolicy, dryRun } = body as {
     preconditions?: DeleteOptions['preconditions'];

@@ -1,19 +1,6 @@
 /** A throw-away certificate authority for one lab, and the certificates it signs. */
-import 'reflect-metadata';
 import type { webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
-import {
-  BasicConstraintsExtension,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  PemConverter,
-  SubjectAlternativeNameExtension,
-  type X509Certificate,
-  X509CertificateGenerator,
-} from '@peculiar/x509';
-
 export interface ServerCertificates {
   caPem: string;
   serverCertPem: string;
@@ -31,8 +18,10 @@ const validity = (): { notBefore: Date; notAfter: Date } => ({
   notAfter: new Date(Date.now() + 30 * 24 * hour),
 });
 
-async function keyPem(keyPair: webcrypto.CryptoKeyPair): Promise<string> {
-  return PemConverter.encode(await crypto.subtle.exportKey('pkcs8', keyPair.privateKey), 'PRIVATE KEY');
+async function keyPem({ privateKey }: webcrypto.CryptoKeyPair): Promise<string> {
+  const der = Buffer.from(await crypto.subtle.exportKey('pkcs8', privateKey));
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN PRIVATE KEY-----', ...lines, '-----END PRIVATE KEY-----', ''].join('\n');
 }
 
 /**
@@ -40,19 +29,22 @@ async function keyPem(keyPair: webcrypto.CryptoKeyPair): Promise<string> {
  * kubernetes.default.svc's usual names are for the caller to list.
  */
 export async function makeServerCertificates(names: readonly string[]): Promise<ServerCertificates> {
+  // Loaded here, since it takes 60 ms that only `lab up` has to pay; it needs the metadata polyfill before it.
+  await import('reflect-metadata');
+  const x509 = await import('@peculiar/x509');
   const caKeys = await crypto.subtle.generateKey(keys, true, ['sign', 'verify']);
-  const ca: X509Certificate = await X509CertificateGenerator.createSelfSigned({
+  const ca = await x509.X509CertificateGenerator.createSelfSigned({
     name: 'CN=kuport lab CA',
     ...validity(),
     signingAlgorithm: signature,
     keys: caKeys,
     extensions: [
-      new BasicConstraintsExtension(true, 0, true),
-      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
     ],
   });
   const serverKeys = await crypto.subtle.generateKey(keys, true, ['sign', 'verify']);
-  const server = await X509CertificateGenerator.create({
+  const server = await x509.X509CertificateGenerator.create({
     subject: 'CN=kube-apiserver',
     issuer: ca.subject,
     ...validity(),
@@ -60,10 +52,10 @@ export async function makeServerCertificates(names: readonly string[]): Promise<
     publicKey: serverKeys.publicKey,
     signingKey: caKeys.privateKey,
     extensions: [
-      new BasicConstraintsExtension(false, undefined, true),
-      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-      new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-      new SubjectAlternativeNameExtension(
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(
         names.map((name) => ({ type: isIP(name) === 0 ? ('dns' as const) : ('ip' as const), value: name })),
       ),
     ],
@@ -71,6 +63,6 @@ export async function makeServerCertificates(names: readonly string[]): Promise<
   return {
     caPem: `${ca.toString('pem')}\n`,
     serverCertPem: `${server.toString('pem')}\n`,
-    serverKeyPem: `${await keyPem(serverKeys)}\n`,
+    serverKeyPem: await keyPem(serverKeys),
   };
 }

@@ -1,24 +1,25 @@
 /** The API server's configuration file. */
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
+// The small build: the whole of zod adds 750 KB to a program that has to start at once.
+import * as z from 'zod/mini';
 
 const schema = z.strictObject({
   /** Where TLS is served. Absent: only the unix socket. Port 0 takes a free one, which the ready line names. */
-  listen: z.strictObject({ address: z.string(), port: z.int().min(0).max(65535) }).optional(),
+  listen: z.optional(z.strictObject({ address: z.string(), port: z.int().check(z.minimum(0), z.maximum(65535)) })),
   /** Plain HTTP for the lab's driver, who is taken for the cluster's admin there; also the only way to set faults. */
   unixSocket: z.string(),
   /** PEM texts, or paths of files that hold them. Required with `listen`. */
-  tls: z.strictObject({ ca: z.string(), cert: z.string(), key: z.string() }).optional(),
+  tls: z.optional(z.strictObject({ ca: z.string(), cert: z.string(), key: z.string() })),
   /** Bearer token -> user name. */
-  tokens: z.record(z.string(), z.string()).default({}),
+  tokens: z._default(z.record(z.string(), z.string()), {}),
   /** Every *.yaml in these folders is created at start; each must be a CustomResourceDefinition. */
-  crdFolders: z.array(z.string()).default([]),
+  crdFolders: z._default(z.array(z.string()), []),
   /** One JSON line per request goes here; absent: no request log. `stderr` is understood. */
-  logFile: z.string().optional(),
+  logFile: z.optional(z.string()),
   /** Changes remembered per resource; a watch from before them gets 410. Default 1000. */
-  historySize: z.int().min(0).optional(),
+  historySize: z.optional(z.int().check(z.minimum(0))),
   /** Seconds between bookmarks on a watch that allows them. Default 60, as on a real server. */
-  bookmarkSeconds: z.number().positive().optional(),
+  bookmarkSeconds: z.optional(z.number().check(z.positive())),
 });
 
 /** As a driver writes it. */

@@ -1,6 +1,6 @@
 /** Faults that a scenario asks for on the unix socket: what the next requests that fit meet instead of an answer. */
 import type { ServerResponse } from 'node:http';
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import type { ApiRequest } from './request.ts';
 import { ApiError, badRequest, expired } from './status.ts';
 
@@ -9,13 +9,13 @@ const faultSchema = z.strictObject({
    * Reset: the connection is cut. Garbage: 200 with what is no JSON. Delay: `milliseconds` late, then as usual. */
   effect: z.enum(['Expired', 'TooManyRequests', 'Unavailable', 'Conflict', 'Hang', 'Reset', 'Garbage', 'Delay']),
   /** GET, PUT...; absent: any. */
-  method: z.string().optional(),
+  method: z.optional(z.string()),
   /** A regular expression on the path with its query, such as `watch=true`. */
-  path: z.string().optional(),
-  user: z.string().optional(),
+  path: z.optional(z.string()),
+  user: z.optional(z.string()),
   /** How many requests meet it; absent: all until it is lifted. */
-  times: z.int().positive().optional(),
-  milliseconds: z.int().nonnegative().optional(),
+  times: z.optional(z.int().check(z.positive())),
+  milliseconds: z.optional(z.int().check(z.nonnegative())),
 });
 
 export type Fault = z.infer<typeof faultSchema>;

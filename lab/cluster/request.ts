@@ -1,6 +1,7 @@
 /** A request taken apart: which resource, namespace, object and subresource its path means, and who sent it. */
 import type { IncomingMessage } from 'node:http';
 import { parse as parseYaml } from 'yaml';
+import { decodeProtobuf, protobufType } from './protobuf.ts';
 import type { Registry, Resource } from './resource.ts';
 import { ApiError, badRequest, noSuchPath, unsupportedMediaType } from './status.ts';
 
@@ -17,7 +18,7 @@ export interface ApiRequest {
   accept: string | undefined;
   /** Without parameters. */
   contentType: string;
-  body: string;
+  body: Buffer;
 }
 
 export interface Target {
@@ -29,8 +30,8 @@ export interface Target {
 
 const largestBody = 3 * 1024 * 1024;
 
-/** The whole body as text. Throws 413 above 3 MiB, the limit of the real server. */
-export async function readBody(message: IncomingMessage): Promise<string> {
+/** The whole body. Throws 413 above 3 MiB, the limit of the real server. */
+export async function readBody(message: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of message as AsyncIterable<Buffer>) {
@@ -40,7 +41,7 @@ export async function readBody(message: IncomingMessage): Promise<string> {
     }
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** The body as a JSON value; YAML is taken too. Throws 400 or 415. */
@@ -52,17 +53,19 @@ export function parseBody(request: ApiRequest): unknown {
     case 'application/strategic-merge-patch+json':
     case 'application/json-patch+json':
       try {
-        return JSON.parse(request.body);
+        return JSON.parse(request.body.toString('utf8'));
       } catch (error) {
         throw badRequest(`the body of the request is not JSON: ${(error as Error).message}`);
       }
     case 'application/yaml':
     case 'application/apply-patch+yaml':
       try {
-        return parseYaml(request.body);
+        return parseYaml(request.body.toString('utf8'));
       } catch (error) {
         throw badRequest(`the body of the request is not YAML: ${(error as Error).message}`);
       }
+    case protobufType:
+      return decodeProtobuf(request.body);
     default:
       throw unsupportedMediaType(['application/json', 'application/yaml']);
   }

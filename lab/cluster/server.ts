@@ -140,7 +140,7 @@ async function serve(
     user: user ?? anonymous,
     accept: message.headers.accept,
     contentType: (message.headers['content-type'] ?? '').split(';')[0]?.trim() ?? '',
-    body: '',
+    body: Buffer.alloc(0),
   };
   const line = (stage: RequestLine['stage']): void => {
     log.write({
