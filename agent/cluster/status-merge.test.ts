@@ -20,7 +20,12 @@ const nothing: ClassStatusPlan = {
   row: null,
 };
 
-const claim = { className: 'public', key: 'edge-a/worker-b', peers: ['edge-a', 'worker-b'] as [string, string] };
+const claim = {
+  className: 'public',
+  key: 'edge-a/worker-b',
+  peers: ['edge-a', 'worker-b'] as [string, string],
+  foreignVnis: [],
+};
 const row = (name: string, message = '') => ({ name, ready: true, message });
 
 function withStatus(status: PortMapClass['status']): PortMapClass {

@@ -113,9 +113,9 @@ function mergeLinks(portMapClass: PortMapClass, want: ClassStatusPlan, now: Date
       return isOver ? [] : [link];
     });
   }
-  for (const { key, peers } of want.claims) {
+  for (const { key, peers, foreignVnis } of want.claims) {
     if (links.some((link) => link.key === key)) continue;
-    const slot = freeSlot({ ...portMapClass, status: { ...portMapClass.status, links } });
+    const slot = freeSlot({ ...portMapClass, status: { ...portMapClass.status, links } }, foreignVnis);
     // The plan says SubnetExhausted or InvalidSubnet; there is nothing to record.
     if (slot === null) continue;
     links.push({ key, peers, slot, subnet: slotSubnet(portMapClass, slot).text });

@@ -75,7 +75,11 @@ test('twelve agents write one class at once: every row and every claim lands, ea
   const agents = await Promise.all(names.map(agent));
   agents.forEach(({ writer }, index) => {
     const name = names[index] ?? '';
-    writer.submit(plan(name, { claims: [{ className: 'public', key: `edge-a/${name}`, peers: ['edge-a', name] }] }));
+    writer.submit(
+      plan(name, {
+        claims: [{ className: 'public', key: `edge-a/${name}`, peers: ['edge-a', name], foreignVnis: [] }],
+      }),
+    );
   });
   await Promise.all(agents.map(({ writer }) => writer.settled()));
   const { status } = server.get(classPath) as unknown as PortMapClass;

@@ -5,7 +5,7 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 import type { PortMap, PortMapClass } from '../api/types.ts';
 import { renderRouting } from '../datapath/routing.ts';
 import { renderRuleset } from '../datapath/ruleset.ts';
-import type { HostFacts } from '../plan/node-plan.ts';
+import type { HostFacts, NodePlan } from '../plan/node-plan.ts';
 import { plan } from '../plan/plan.ts';
 import { type ClusterSnapshot, internalAddress } from '../plan/snapshot.ts';
 import { InputError } from './input-error.ts';
@@ -17,15 +17,29 @@ export interface RenderOptions {
 
 /** @throws InputError */
 export async function runRender({ filename, node }: RenderOptions): Promise<void> {
+  const texts = await Promise.all(
+    filename.map(async (file) => ({
+      file,
+      text: await readFile(file, 'utf8').catch((error: Error) => {
+        throw new InputError(`cannot read ${file}: ${error.message}`);
+      }),
+    })),
+  );
+  const { nft, ip } = renderNode(readSnapshot(texts), node);
+  process.stdout.write(`# nft -f -\n${nft}\n# ip -batch -\n${ip}`);
+}
+
+/** @throws InputError naming file and line */
+export function readSnapshot(manifests: readonly { file: string; text: string }[]): ClusterSnapshot {
   const snapshot = emptySnapshot();
-  for (const file of filename) {
-    const text = await readFile(file, 'utf8').catch((error: Error) => {
-      throw new InputError(`cannot read ${file}: ${error.message}`);
-    });
-    addManifests(snapshot, text, file);
-  }
+  for (const { file, text } of manifests) addManifests(snapshot, text, file);
+  return snapshot;
+}
+
+/** What `render` prints and golden files hold: the texts for `nft -f -` and `ip -batch -`, and the plan they come from. */
+export function renderNode(snapshot: ClusterSnapshot, node: string): { nft: string; ip: string; plan: NodePlan } {
   const nodePlan = plan(snapshot, node, factsOf(snapshot, node), Date.now());
-  process.stdout.write(`# nft -f -\n${renderRuleset(nodePlan)}\n# ip -batch -\n${renderRouting(nodePlan)}`);
+  return { nft: renderRuleset(nodePlan), ip: renderRouting(nodePlan), plan: nodePlan };
 }
 
 type Collected = { -readonly [Key in keyof ClusterSnapshot]: ClusterSnapshot[Key][number][] };

@@ -3,7 +3,7 @@ import type { ClassReason, Verdict } from '../api/conditions.ts';
 import { vxlanSettings } from '../api/defaults.ts';
 import type { PortMapClass } from '../api/types.ts';
 import { overlap, parseSubnet } from './ipv4.ts';
-import { slotCount } from './links.ts';
+import { usedVnis } from './links.ts';
 import { byName } from './snapshot.ts';
 
 /** Cilium's own tunnel port. */
@@ -60,12 +60,13 @@ function judge(portMapClass: PortMapClass, older: readonly PortMapClass[]): Verd
         `spec.returnPath.vxlan.subnet ${settings.subnet} overlaps ${theirs.subnet} of class ${other.metadata.name}, which is older: give this class its own`,
       );
     }
-    const last = (vni: number, of: PortMapClass): number => vni + slotCount(of) - 1;
-    const sharesVnis = settings.vni <= last(theirs.vni, other) && theirs.vni <= last(settings.vni, portMapClass);
-    if (settings.port === theirs.port && sharesVnis) {
+    // Ranges may run into one another: a claim passes over the VNIs that others hold. The same first VNI cannot be meant.
+    const theirVnis = usedVnis(other);
+    const shared = usedVnis(portMapClass).find((vni) => theirVnis.includes(vni));
+    if (settings.port === theirs.port && (settings.vni === theirs.vni || shared !== undefined)) {
       return refuse(
         'LinkRangeConflict',
-        `spec.returnPath.vxlan.vni ${settings.vni} on UDP port ${settings.port} runs into the range of class ${other.metadata.name} (${theirs.vni}-${last(theirs.vni, other)}), which is older: give this class its own vni`,
+        `spec.returnPath.vxlan.vni ${settings.vni} on UDP port ${settings.port} collides with class ${other.metadata.name} at VNI ${shared ?? theirs.vni}, which is older: give this class its own vni`,
       );
     }
   }

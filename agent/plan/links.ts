@@ -34,11 +34,21 @@ export function slotCount(portMapClass: PortMapClass): number {
   return parsed === null ? 0 : Math.min(parsed.size / 2, 2 ** 24 - vni);
 }
 
-/** The lowest slot that no recorded link holds, or null when all are taken. */
-export function freeSlot(portMapClass: PortMapClass): number | null {
+/** VNIs of the recorded links of a class. */
+export function usedVnis(portMapClass: PortMapClass): number[] {
+  const { vni } = vxlanSettings(portMapClass);
+  return (portMapClass.status?.links ?? []).map((link) => vni + link.slot);
+}
+
+/**
+ * The lowest slot that no recorded link holds, or null when all are taken.
+ * @param foreignVnis VNIs that links of other classes hold on the same UDP port: the kernel keys a device by the two
+ */
+export function freeSlot(portMapClass: PortMapClass, foreignVnis: readonly number[] = []): number | null {
   const taken = new Set(portMapClass.status?.links?.map((link) => link.slot));
   const count = slotCount(portMapClass);
-  for (let slot = 0; slot < count; slot++) if (!taken.has(slot)) return slot;
+  const { vni } = vxlanSettings(portMapClass);
+  for (let slot = 0; slot < count; slot++) if (!taken.has(slot) && !foreignVnis.includes(vni + slot)) return slot;
   return null;
 }
 

@@ -66,6 +66,8 @@ export interface SlotClaim {
   /** `a/b`, the two nodes sorted. */
   key: string;
   peers: [string, string];
+  /** VNIs that links of other classes hold on the same UDP port: no slot that leads to one of them is free. */
+  foreignVnis: number[];
 }
 
 /** A recorded link this node keeps the books of, and what has become of it. */

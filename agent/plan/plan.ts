@@ -3,11 +3,20 @@
  * I/O; the same input in any order gives a deep-equal plan.
  */
 import { condition } from '../api/conditions.ts';
+import { vxlanSettings } from '../api/defaults.ts';
 import type { PortMapClass } from '../api/types.ts';
 import { admitAll, mappedInterfaces, portMapKey, portRange } from './admission.ts';
 import { judgeClasses } from './classes.ts';
 import type { Endpoint } from './endpoints.ts';
-import { linkDevice, linkKey, type OwnUnderlay, plannedLink, recordedLink, slotRetentionMs } from './links.ts';
+import {
+  linkDevice,
+  linkKey,
+  type OwnUnderlay,
+  plannedLink,
+  recordedLink,
+  slotRetentionMs,
+  usedVnis,
+} from './links.ts';
 import { type Mapping, resolveMapping } from './mapping.ts';
 import { assignMarks } from './marks.ts';
 import type { Delivery, HostFacts, LinkChange, NodePlan, PlannedLink, SlotClaim } from './node-plan.ts';
@@ -130,7 +139,7 @@ class Builder {
       const className = portMapClass.metadata.name;
       const peers = [this.#node, peer].sort(byName) as [string, string];
       const key = linkKey(this.#node, peer);
-      this.claims.set(`${className}/${key}`, { className, key, peers });
+      this.claims.set(`${className}/${key}`, { className, key, peers, foreignVnis: this.#foreignVnis(portMapClass) });
       return;
     }
     const link = this.#link(portMapClass, peer);
@@ -146,6 +155,14 @@ class Builder {
       dialledAddresses: [link.address],
       targetIsPod: true,
     });
+  }
+
+  #foreignVnis(portMapClass: PortMapClass): number[] {
+    const { port } = vxlanSettings(portMapClass);
+    return this.#snapshot.classes
+      .filter((other) => other.metadata.name !== portMapClass.metadata.name && vxlanSettings(other).port === port)
+      .flatMap(usedVnis)
+      .sort((a, b) => a - b);
   }
 
   #link(portMapClass: PortMapClass, peer: string): PlannedLink | null {
