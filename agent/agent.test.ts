@@ -70,12 +70,13 @@ test.each(['TERM', 'KILL'])(
     const requests = nodes.server.requests.length;
     const flow = nodes.steadyFlow(5557, 2);
     for (const node of ['edge-a', 'worker-b'] as const) await nodes.signalAgent(node, signal);
-    const readyBefore = (await nodes.log('worker-b')).filter((line) => line.msg === 'ready').length;
+    const starts = async (): Promise<number> => {
+      const logs = await Promise.all((['edge-a', 'worker-b'] as const).map((node) => nodes.log(node)));
+      return logs.flat().filter((line) => line.msg === 'ready').length;
+    };
+    const startsBefore = await starts();
     for (const node of ['edge-a', 'worker-b'] as const) await nodes.startAgent(node);
-    await until(
-      'ready again',
-      async () => (await nodes.log('worker-b')).filter((line) => line.msg === 'ready').length > readyBefore,
-    );
+    await until('both ready again', async () => (await starts()) === startsBefore + 2);
     const { sent, answered } = await flow;
     expect(sent).toBeGreaterThan(100);
     expect(answered).toBe(sent);
