@@ -17,7 +17,7 @@ export function statusSummary(object: PortMap | PortMapClass): string {
     object.kind === 'PortMapClass'
       ? ((object as PortMapClass).status?.nodes ?? []).map(
           ({ name, ready, message, takenPorts = [] }) =>
-            `node ${name} ${ready ? 'ready' : `not ready: ${message}`} with ${takenPorts.length} ports of its own`,
+            `node ${name} ${ready ? 'ready' : `not ready: ${message}`} (${takenPorts.length} ports taken)`,
         )
       : [];
   return [
