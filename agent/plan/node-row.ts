@@ -60,8 +60,15 @@ export function nodeRow(
       ? {}
       : { underlayAddress: underlay.address, underlayMTU: underlay.mtu, linkMTU: underlay.mtu - encapsulationBytes }),
     ...(Object.keys(addresses).length === 0 ? {} : { addresses }),
-    ...takenPorts(host, present),
+    ...takenPorts(linkListener(portMapClass, host), present),
   };
+}
+
+/** The links' own port counts as taken whether or not a link is there just now: the row must not change with each. */
+function linkListener(portMapClass: PortMapClass, host: HostFacts): HostFacts {
+  if (portMapClass.spec.returnPath.mode !== 'Vxlan') return host;
+  const { port } = vxlanSettings(portMapClass);
+  return { ...host, listeners: [...host.listeners, { protocol: 'UDP', port, address: null, role: "kuport's links" }] };
 }
 
 /** Listeners that a mapping on one of the class's interfaces would take the port from. */

@@ -22,16 +22,14 @@ export interface CniNode {
   uplink: { device: string; address: string; gateway: string };
 }
 
-/**
- * One MAC for cilium_host, cilium_net and both ends of every pod's cable, none of which does ARP: a frame handed from one
- * to another by redirect is then always addressed to its receiver.
- */
-export const podNetworkMac = '0a:58:00:00:00:01';
-
 /** Bytes that VXLAN over IPv4 adds. */
 const vxlanOverhead = 50;
 
-export function tunnelMac(node: CniNode): string {
+/**
+ * One MAC per node for cilium_host, cilium_net, cilium_vxlan and both ends of every pod's cable; none of them does ARP,
+ * and the tunnel finds a peer by its MAC. A frame handed from one to another is then always addressed to its receiver.
+ */
+export function nodeMac(node: CniNode): string {
   return `0a:58:01:00:00:${node.index.toString(16).padStart(2, '0')}`;
 }
 
@@ -54,7 +52,7 @@ export function cniNodeSetup(
   const tunnelMtu = node.meshMtu - vxlanOverhead;
   return {
     ip: [
-      `link add cilium_host address ${podNetworkMac} type veth peer name cilium_net address ${podNetworkMac}`,
+      `link add cilium_host address ${nodeMac(node)} type veth peer name cilium_net address ${nodeMac(node)}`,
       'link set cilium_host arp off up',
       'link set cilium_net arp off up',
       `addr add ${node.routerAddress}/32 dev cilium_host`,
@@ -64,14 +62,15 @@ export function cniNodeSetup(
         (peer) =>
           `route add ${peer.podCidr} via ${node.routerAddress} dev cilium_host proto kernel src ${node.routerAddress} mtu ${tunnelMtu}`,
       ),
-      `link add cilium_vxlan address ${tunnelMac(node)} type vxlan id 1 local ${node.meshAddress} dstport 8472 nolearning`,
+      `link add cilium_vxlan address ${nodeMac(node)} type vxlan id 1 local ${node.meshAddress} dstport 8472 nolearning`,
       'link set cilium_vxlan up',
       'rule add pref 9 fwmark 0x200/0xf00 lookup 2004',
       'route add local default dev lo table 2004 proto kernel scope host',
       'rule add pref 100 lookup local',
       'rule del pref 0 lookup local',
     ],
-    bridge: peers.map((peer) => `fdb add ${tunnelMac(peer)} dev cilium_vxlan dst ${peer.meshAddress}`),
+    bridge: peers.map((peer) => `fdb add ${nodeMac(peer)} dev cilium_vxlan dst ${peer.meshAddress}`),
+    tc: ['qdisc add dev cilium_vxlan ingress'],
     sysctls: { ...conf('cilium_host'), ...conf('cilium_net'), ...conf('cilium_vxlan') },
     iptables: ciliumIptables(node, clusterCidr, switches, { kubeProxy }),
     nft: netdevTable(node, peers, switches),
@@ -80,11 +79,12 @@ export function cniNodeSetup(
 
 /**
  * The eBPF programs' stand-in. Measured: this kernel has neither act_skbedit nor act_tunnel_key, so tc can set no mark;
- * nftables at netdev ingress can, and forwards to a device as redirect does. Inbound, the tunnel's MAC of this node is
- * put back to the pods' one.
+ * nftables at netdev ingress can, and forwards to a device as redirect does. What comes out of the tunnel is handed on
+ * by tc all the same (see pod.ts): nftables' forward leaves the checksum state of a decapsulated packet wrong, and the
+ * pod's kernel drops answers of more than 76 bytes (measured: UdpInCsumErrors).
  */
 function netdevTable(node: CniNode, peers: readonly CniNode[], switches: CniSwitches): string {
-  const elements = peers.map((peer) => `${peer.podCidr} : ${tunnelMac(peer)}`).join(', ');
+  const elements = peers.map((peer) => `${peer.podCidr} : ${nodeMac(peer)}`).join(', ');
   const leave =
     switches.hostRouting === 'bpf'
       ? `
@@ -102,9 +102,6 @@ function netdevTable(node: CniNode, peers: readonly CniNode[], switches: CniSwit
     type ipv4_addr : ether_addr
     flags interval${elements === '' ? '' : `\n    elements = { ${elements} }`}
   }
-  chain to-pod {
-    ether daddr set ${podNetworkMac} counter fwd to ip daddr map @pods
-  }
   chain to-peer {
     ether daddr set ip daddr map @peers counter fwd to "cilium_vxlan"
   }
@@ -117,10 +114,6 @@ function netdevTable(node: CniNode, peers: readonly CniNode[], switches: CniSwit
     type filter hook ingress device "cilium_net" priority 0; policy accept;
     fwd to ip daddr map @pods
     jump to-peer
-  }
-  chain from-overlay {
-    type filter hook ingress device "cilium_vxlan" priority 0; policy accept;
-    jump to-pod
   }
 }
 `;

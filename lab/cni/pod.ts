@@ -1,7 +1,7 @@
 /** A pod's cable to its node, and how the node's CNI finds the pod. */
 import type { HostSetup } from '../network/host-setup.ts';
 import { contains, parseAddress, parseSubnet } from '../topology/ipv4.ts';
-import { type CniNode, podNetworkMac } from './node.ts';
+import { type CniNode, nodeMac } from './node.ts';
 import type { CniSwitches } from './switches.ts';
 
 export interface CniPod {
@@ -42,9 +42,12 @@ export function attachPod(node: CniNode, pod: CniPod, switches: CniSwitches): { 
   return {
     onNode: {
       ip: [
-        `link add ${device} address ${podNetworkMac} type veth peer name eth0 address ${podNetworkMac} netns ${pod.netns}`,
+        `link add ${device} address ${nodeMac(node)} type veth peer name eth0 address ${nodeMac(node)} netns ${pod.netns}`,
         `link set ${device} arp off up`,
         ...(route === null ? [] : [`route add ${route}`]),
+      ],
+      tc: [
+        `filter add dev cilium_vxlan ingress protocol ip prio ${pod.index} u32 match ip dst ${pod.address}/32 action mirred egress redirect dev ${device}`,
       ],
       sysctls: { [`net.ipv4.conf.${device}.forwarding`]: '1', [`net.ipv4.conf.${device}.rp_filter`]: '0' },
       nft: `add element netdev cilium pods { ${pod.address} : "${device}" }
@@ -65,6 +68,7 @@ export function detachPod(node: CniNode, pod: CniPod, switches: CniSwitches): Ho
   return {
     // A route to the pod's device goes with the device; one through cilium_host stays.
     ip: route === null || switches.endpointRoutes ? [] : [`route del ${route}`],
+    tc: [`filter del dev cilium_vxlan ingress prio ${pod.index}`],
     nft: `delete element netdev cilium pods { ${pod.address} }
 delete element netdev cilium marks { ${pod.address} }
 `,
