@@ -77,6 +77,14 @@ export function cniNodeSetup(
   };
 }
 
+/** Rules of chain leave-by-bpf: what a pod sends out leaves by the uplink with its own address, past the stack. */
+export function bpfHostRouting(node: CniNode): string[] {
+  return [
+    `ip daddr { ${node.routerAddress}, ${node.meshAddress}, ${node.uplink.address} } return`,
+    `ether daddr set ${gatewayMac} counter fwd to "${node.uplink.device}" comment "BPF host routing"`,
+  ];
+}
+
 /**
  * The eBPF programs' stand-in. Measured: this kernel has neither act_skbedit nor act_tunnel_key, so tc can set no mark;
  * nftables at netdev ingress can, and forwards to a device as redirect does. What comes out of the tunnel is handed on
@@ -85,12 +93,6 @@ export function cniNodeSetup(
  */
 function netdevTable(node: CniNode, peers: readonly CniNode[], switches: CniSwitches): string {
   const elements = peers.map((peer) => `${peer.podCidr} : ${nodeMac(peer)}`).join(', ');
-  const leave =
-    switches.hostRouting === 'bpf'
-      ? `
-    ip daddr { ${node.routerAddress}, ${node.meshAddress}, ${node.uplink.address} } return
-    ether daddr set ${gatewayMac} counter fwd to "${node.uplink.device}" comment "BPF host routing"`
-      : '';
   return `table netdev cilium {
   map pods {
     type ipv4_addr : iface_index
@@ -105,10 +107,13 @@ function netdevTable(node: CniNode, peers: readonly CniNode[], switches: CniSwit
   chain to-peer {
     ether daddr set ip daddr map @peers counter fwd to "cilium_vxlan"
   }
+  chain leave-by-bpf {${switches.hostRouting === 'bpf' ? `\n    ${bpfHostRouting(node).join('\n    ')}` : ''}
+  }
   chain from-pod {
     meta mark set ip saddr map @marks
     fwd to ip daddr map @pods
-    jump to-peer${leave}
+    jump to-peer
+    jump leave-by-bpf
   }
   chain from-host {
     type filter hook ingress device "cilium_net" priority 0; policy accept;

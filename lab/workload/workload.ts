@@ -26,6 +26,8 @@ export interface PodRequest {
   address?: string;
   /** Milliseconds each answer is delayed. */
   delayMs?: number;
+  /** Deviations of the CNI for this pod, e.g. a route of its own. */
+  cni?: Partial<CniSwitches>;
   /** Receives but answers nothing. */
   silent?: boolean;
 }
@@ -49,6 +51,7 @@ export class Workload {
   readonly #nodes: ReadonlyMap<string, CniNode>;
   readonly #switches: CniSwitches;
   readonly #stopped = new WeakSet<Pod>();
+  readonly #podSwitches = new Map<string, CniSwitches>();
   /** Addresses and indexes in use, read from the API once: another driver may have started pods before. */
   #taken: Promise<{ addresses: Set<string>; nextIndex: number }> | null = null;
 
@@ -80,7 +83,9 @@ export class Workload {
     taken.addresses.add(record.address);
     const { index } = record;
     const host = await this.#backend.createPod(request.node, request.name);
-    const setup = attachPod(node, { address: record.address, index, netns: host.name }, this.#switches);
+    const switches = { ...this.#switches, ...request.cni };
+    this.#podSwitches.set(record.name, switches);
+    const setup = attachPod(node, { address: record.address, index, netns: host.name }, switches);
     await applyHostSetup(this.#backend.host(request.node), setup.onNode);
     await applyHostSetup(host, setup.inPod);
     const servers = new Map<string, number>();
@@ -127,7 +132,7 @@ export class Workload {
     const setup = detachPod(
       node,
       { address: record.address, index: record.index, netns: pod.host.name },
-      this.#switches,
+      this.#podSwitches.get(record.name) ?? this.#switches,
     );
     await this.#backend.removePod(record.name);
     await applyHostSetup(this.#backend.host(record.node), setup);
