@@ -36,7 +36,7 @@ function random(seed: number): () => number {
 }
 
 /** All that a lab could leave on a host, as text: links, namespaces, rules, routes, nft tables, mounts. */
-async function hostState(): Promise<string> {
+export async function hostState(): Promise<string> {
   const quiet = $({ quiet: true, nothrow: true });
   const script =
     'ip -brief link | cut -d" " -f1; ip netns list; ip rule; ip route show table all; nft list tables 2>/dev/null; grep -c . /proc/self/mounts';
@@ -44,7 +44,7 @@ async function hostState(): Promise<string> {
 }
 
 /** Processes of this lab, wherever they are: by its folder's path or name in their command line or environment. */
-function processesOf(name: string): string[] {
+export function processesOf(name: string): string[] {
   const folder = join(labsFolder(), name);
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry) && Number(entry) !== process.pid)

@@ -10,7 +10,8 @@ export class PreflightError extends Error {
 }
 
 /** Debian keeps network tools in sbin, which is not on an ordinary user's PATH. */
-const searchedFolders = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin'];
+const toolFolders = (process.env.KUPORT_TOOL_FOLDERS ?? '/usr/local/sbin:/usr/sbin:/sbin').split(delimiter);
+const searchedFolders = [...(process.env.PATH ?? '').split(delimiter), ...toolFolders];
 
 /** Makes programs in sbin findable for this process and all it starts. */
 export function widenPath(): void {
