@@ -193,10 +193,11 @@ program
 program
   .command('preflight')
   .option('--install', 'install missing Debian packages when root', false)
+  .option('--for-tests', 'also what the tests need', false)
   .description('check what the lab needs from this machine')
   .action(
-    finish(async ({ install }: { install: boolean }) => {
-      await preflight({ install, say: (line) => process.stdout.write(`${line}\n`) });
+    finish(async (options: { install: boolean; forTests: boolean }) => {
+      await preflight({ ...options, say: (line) => process.stdout.write(`${line}\n`) });
       process.stdout.write('this machine has everything the lab needs\n');
       return 0;
     }),

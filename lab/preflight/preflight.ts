@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { $ } from 'zx';
-import { type Requirement, requirements, userspaceWireguard } from './requirements.ts';
+import { type Requirement, requirements, testRequirements, userspaceWireguard } from './requirements.ts';
 
 /** The machine lacks something; the message says what and gives the command that brings it. */
 export class PreflightError extends Error {
@@ -64,6 +64,8 @@ async function checkNamespaces(): Promise<void> {
 export interface PreflightOptions {
   /** Install missing Debian packages when this process is root and apt-get is there. */
   install: boolean;
+  /** Also check what the project's tests need. Default false. */
+  forTests?: boolean;
   /** Called with a line for a person when something takes a while. */
   say(line: string): void;
 }
@@ -71,9 +73,10 @@ export interface PreflightOptions {
 /**
  * @throws PreflightError
  */
-export async function preflight({ install, say }: PreflightOptions): Promise<void> {
+export async function preflight({ install, forTests = false, say }: PreflightOptions): Promise<void> {
   widenPath();
-  let missing = requirements.filter(isMissing);
+  const wantedPrograms = forTests ? [...requirements, ...testRequirements] : requirements;
+  let missing = wantedPrograms.filter(isMissing);
   // Only once ip and unshare are there can the kernel be asked.
   const wireguardGo = async (): Promise<Requirement[]> =>
     isMissing(userspaceWireguard) && !(await kernelHasWireguard()) ? [userspaceWireguard] : [];
@@ -98,7 +101,7 @@ export async function preflight({ install, say }: PreflightOptions): Promise<voi
         `could not install what is missing\n${wanted}\n\`${command}\` said:\n${(error as { stderr?: string }).stderr ?? String(error)}`,
       );
     }
-    const still = requirements.filter(isMissing).map(({ program }) => program);
+    const still = wantedPrograms.filter(isMissing).map(({ program }) => program);
     if (still.length > 0)
       throw new PreflightError(`after \`${command}\` there is still no ${still.join(', ')} on this machine`);
   }

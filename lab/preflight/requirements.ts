@@ -28,3 +28,8 @@ export const userspaceWireguard: Requirement = {
   debianPackage: 'wireguard-go',
   purpose: 'the mesh, where the kernel has no WireGuard',
 };
+
+/** Needed by the tests only: the API is also tried with the client that everyone uses. */
+export const testRequirements: readonly Requirement[] = [
+  { program: 'kubectl', debianPackage: 'kubernetes-client', purpose: "tests of the lab's Kubernetes API" },
+];

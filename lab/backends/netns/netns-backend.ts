@@ -40,9 +40,10 @@ export class NetnsBackend implements Backend {
       wanted.map(async ({ name, role }) => {
         const ownMounts = role === 'node' || role === 'control';
         await this.#connection.request('startStation', { host: name, networkNamespace: name, ownMounts });
-        this.#register(name, role);
       }),
     );
+    // In the order of the topology, whichever station was up first.
+    for (const { name, role } of wanted) this.#register(name, role);
   }
 
   async connect(segments: readonly Segment[]): Promise<void> {
