@@ -9,7 +9,6 @@ import { isAlive, listLabs, stateFolder } from './backends/netns/state-folder.ts
 import { ClusterClient } from './cluster/client.ts';
 import { cniNodes } from './cni/cni-nodes.ts';
 import { type CniNode, cniNodeSetup } from './cni/node.ts';
-import { type CniSwitches, defaultSwitches } from './cni/switches.ts';
 import { agentUser, type ControlPlane, startControlPlane } from './control-plane.ts';
 import { type NeighbourName, neighbourNames, neighbourSetups } from './neighbours/registry.ts';
 import { awaitMesh, buildMesh, buildUnderlay } from './network/build.ts';
@@ -23,7 +22,6 @@ import { Workload } from './workload/workload.ts';
 export interface LabOptions {
   name: string;
   topology: Topology;
-  cni?: Partial<CniSwitches>;
   neighbours?: readonly NeighbourName[];
   /** Start an agent on every node. Default true. */
   agents?: boolean;
@@ -63,7 +61,7 @@ export class Lab {
     this.#connection = connection;
     this.#holder = holder;
     this.nodes = cniNodes(state.topology);
-    this.workload = new Workload(backend, cluster, this.nodes, state.cni);
+    this.workload = new Workload(backend, cluster, this.nodes);
   }
 
   /**
@@ -72,7 +70,6 @@ export class Lab {
    */
   static async up(options: LabOptions): Promise<Lab> {
     const { name, topology } = options;
-    const cni = { ...defaultSwitches, ...options.cni };
     const neighbours = options.neighbours ?? neighbourNames;
     const phases = new Phases((phase) => options.onPhase?.(phase));
     const holder = await phases.run('namespaces', () => launchHolder(name));
@@ -90,7 +87,7 @@ export class Lab {
         await awaitMesh(backend, topology);
         return kind;
       });
-      await phases.run('CNI and neighbours', () => buildNodes(backend, topology, cni, neighbours));
+      await phases.run('CNI and neighbours', () => buildNodes(backend, topology, neighbours));
       const plane: ControlPlane = await phases.run('API server', () => starting);
       const agents = new Agents(backend);
       if (options.agents !== false) {
@@ -108,7 +105,6 @@ export class Lab {
         wireguard,
         hosts: backend.hosts().map((host) => ({ name: host.name, role: host.role })),
         agents: agents.pids,
-        cni,
         neighbours: [...neighbours],
         phases: phases.done,
         adminKubeconfig: plane.kubeconfigFor('admin'),
@@ -211,12 +207,7 @@ async function endHolder(connection: HolderConnection): Promise<void> {
   await connection.closed;
 }
 
-async function buildNodes(
-  backend: Backend,
-  topology: Topology,
-  cni: CniSwitches,
-  neighbours: readonly NeighbourName[],
-): Promise<void> {
+async function buildNodes(backend: Backend, topology: Topology, neighbours: readonly NeighbourName[]): Promise<void> {
   const all = [...cniNodes(topology).values()];
   const cluster = { clusterCidr: topology.pods.cidr, kubeProxy: neighbours.includes('kube-proxy') };
   await Promise.all(
@@ -227,7 +218,6 @@ async function buildNodes(
         cniNodeSetup(
           node,
           all.filter((other) => other !== node),
-          cni,
           cluster,
         ),
       );

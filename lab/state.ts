@@ -1,6 +1,5 @@
 /** What a lab tells a later `lab` command about itself: kept by its holder, gone with it. */
 import type { HostRole } from './backends/host.ts';
-import type { CniSwitches } from './cni/switches.ts';
 import type { WireguardKind } from './network/wireguard.ts';
 import type { Phase } from './phases.ts';
 import type { Topology } from './topology/topology.ts';
@@ -14,7 +13,6 @@ export interface LabState {
   hosts: { name: string; role: HostRole }[];
   /** Agent processes by node, as the node's station numbers them; empty for a lab without agents. */
   agents: Record<string, number>;
-  cni: CniSwitches;
   neighbours: string[];
   /** What start-up took. */
   phases: Phase[];

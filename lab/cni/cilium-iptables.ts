@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../project.ts';
 import type { CniNode } from './node.ts';
-import type { CniSwitches } from './switches.ts';
 
 /** Addresses of the node that the reference state was taken from. */
 export const referenceNode = { podCidr: '10.244.1.0/24', routerAddress: '10.244.1.202', clusterCidr: '10.244.0.0/16' };
@@ -61,14 +60,9 @@ export function masqueradeIntoPodNetworkRule(node: CniNode): string[] {
   ];
 }
 
-export function ciliumIptables(
-  node: CniNode,
-  clusterCidr: string,
-  switches: CniSwitches,
-  options: IptablesOptions,
-): string {
+export function ciliumIptables(node: CniNode, clusterCidr: string, options: IptablesOptions): string {
   const rules = referenceRules(node, clusterCidr, options);
-  if (!switches.masqueradeIntoPodNetwork) return rules;
+  if (!node.switches.masqueradeIntoPodNetwork) return rules;
   const words = masqueradeIntoPodNetworkRule(node).map((word) => (word.includes(' ') ? `"${word}"` : word));
   const [chain, ...match] = words;
   return `${rules}*nat\n-I ${chain} 1 ${match.join(' ')}\nCOMMIT\n`;

@@ -2,6 +2,7 @@
 import { nthAddress, parseSubnet } from '../topology/ipv4.ts';
 import type { Topology } from '../topology/topology.ts';
 import type { CniNode } from './node.ts';
+import { defaultSwitches } from './switches.ts';
 
 export function cniNodes(topology: Topology): Map<string, CniNode> {
   return new Map(
@@ -17,6 +18,7 @@ export function cniNodes(topology: Topology): Map<string, CniNode> {
           meshMtu: topology.mesh.mtu,
           podCidr: node.podCidr,
           routerAddress: nthAddress(parseSubnet(node.podCidr), 1),
+          switches: { ...defaultSwitches, ...node.cni },
           uplink: {
             device: node.interface,
             address: node.address,

@@ -20,6 +20,7 @@ export interface CniNode {
   /** Address of cilium_host: the pods' gateway and the source of what the node sends them. */
   routerAddress: string;
   uplink: { device: string; address: string; gateway: string };
+  switches: CniSwitches;
 }
 
 /** Bytes that VXLAN over IPv4 adds. */
@@ -46,7 +47,6 @@ function conf(device: string, rpFilter = '0'): Record<string, string> {
 export function cniNodeSetup(
   node: CniNode,
   peers: readonly CniNode[],
-  switches: CniSwitches,
   { clusterCidr, kubeProxy }: { clusterCidr: string; kubeProxy: boolean },
 ): HostSetup {
   const tunnelMtu = node.meshMtu - vxlanOverhead;
@@ -72,8 +72,8 @@ export function cniNodeSetup(
     bridge: peers.map((peer) => `fdb add ${nodeMac(peer)} dev cilium_vxlan dst ${peer.meshAddress}`),
     tc: ['qdisc add dev cilium_vxlan ingress'],
     sysctls: { ...conf('cilium_host'), ...conf('cilium_net'), ...conf('cilium_vxlan') },
-    iptables: ciliumIptables(node, clusterCidr, switches, { kubeProxy }),
-    nft: netdevTable(node, peers, switches),
+    iptables: ciliumIptables(node, clusterCidr, { kubeProxy }),
+    nft: netdevTable(node, peers),
   };
 }
 
@@ -91,7 +91,7 @@ export function bpfHostRouting(node: CniNode): string[] {
  * by tc all the same (see pod.ts): nftables' forward leaves the checksum state of a decapsulated packet wrong, and the
  * pod's kernel drops answers of more than 76 bytes (measured: UdpInCsumErrors).
  */
-function netdevTable(node: CniNode, peers: readonly CniNode[], switches: CniSwitches): string {
+function netdevTable(node: CniNode, peers: readonly CniNode[]): string {
   const elements = peers.map((peer) => `${peer.podCidr} : ${nodeMac(peer)}`).join(', ');
   return `table netdev cilium {
   map pods {
@@ -107,7 +107,7 @@ function netdevTable(node: CniNode, peers: readonly CniNode[], switches: CniSwit
   chain to-peer {
     ether daddr set ip daddr map @peers counter fwd to "cilium_vxlan"
   }
-  chain leave-by-bpf {${switches.hostRouting === 'bpf' ? `\n    ${bpfHostRouting(node).join('\n    ')}` : ''}
+  chain leave-by-bpf {${node.switches.hostRouting === 'bpf' ? `\n    ${bpfHostRouting(node).join('\n    ')}` : ''}
   }
   chain from-pod {
     meta mark set ip saddr map @marks

@@ -2,7 +2,6 @@
 import type { HostSetup } from '../network/host-setup.ts';
 import { contains, parseAddress, parseSubnet } from '../topology/ipv4.ts';
 import { type CniNode, nodeMac } from './node.ts';
-import type { CniSwitches } from './switches.ts';
 
 export interface CniPod {
   address: string;
@@ -29,16 +28,16 @@ function needsRoute(node: CniNode, pod: CniPod): boolean {
   return !contains(parseSubnet(node.podCidr), parseAddress(pod.address));
 }
 
-function podRoute(node: CniNode, pod: CniPod, switches: CniSwitches): string | null {
-  if (switches.endpointRoutes) return `${pod.address} dev ${podDevice(pod)} proto kernel scope link`;
+function podRoute(node: CniNode, pod: CniPod): string | null {
+  if (node.switches.endpointRoutes) return `${pod.address} dev ${podDevice(pod)} proto kernel scope link`;
   if (!needsRoute(node, pod)) return null;
   return `${pod.address} via ${node.routerAddress} dev cilium_host proto kernel src ${node.routerAddress}`;
 }
 
 /** `onNode` first: it makes the cable, whose other end `inPod` then finds. */
-export function attachPod(node: CniNode, pod: CniPod, switches: CniSwitches): { onNode: HostSetup; inPod: HostSetup } {
+export function attachPod(node: CniNode, pod: CniPod): { onNode: HostSetup; inPod: HostSetup } {
   const device = podDevice(pod);
-  const route = podRoute(node, pod, switches);
+  const route = podRoute(node, pod);
   return {
     onNode: {
       ip: [
@@ -63,11 +62,11 @@ add rule netdev cilium ${device} jump from-pod
 }
 
 /** Applied while the pod's device is still there, or after it went with its namespace. */
-export function detachPod(node: CniNode, pod: CniPod, switches: CniSwitches): HostSetup {
-  const route = podRoute(node, pod, switches);
+export function detachPod(node: CniNode, pod: CniPod): HostSetup {
+  const route = podRoute(node, pod);
   return {
     // A route to the pod's device goes with the device; one through cilium_host stays.
-    ip: route === null || switches.endpointRoutes ? [] : [`route del ${route}`],
+    ip: route === null || node.switches.endpointRoutes ? [] : [`route del ${route}`],
     tc: [`filter del dev cilium_vxlan ingress prio ${pod.index}`],
     nft: `delete element netdev cilium pods { ${pod.address} }
 delete element netdev cilium marks { ${pod.address} }

@@ -11,6 +11,9 @@ const marks = { outer: '0x1bd00', meshFlow: '0x1bd10', admitted: '0x1bd20' };
 /** Table of netbird's own routes; empty unless an exit node is in use. */
 export const netbirdTable = 7120;
 
+/** Preferences of its ip rules: main table without default routes, then its own table for all but its own packets. */
+export const netbirdPreferences = [105, 110] as const;
+
 export interface MeshPolicy {
   /** Ports that peers may reach on this node, by protocol. */
   tcp: readonly number[];
@@ -29,8 +32,8 @@ export function netbirdSetup(node: CniNode, policy: MeshPolicy = defaultMeshPoli
   ];
   return {
     ip: [
-      'rule add pref 105 lookup main suppress_prefixlength 0',
-      `rule add pref 110 not fwmark ${marks.outer} lookup ${netbirdTable}`,
+      `rule add pref ${netbirdPreferences[0]} lookup main suppress_prefixlength 0`,
+      `rule add pref ${netbirdPreferences[1]} not fwmark ${marks.outer} lookup ${netbirdTable}`,
     ],
     sysctls: { 'net.ipv4.conf.all.src_valid_mark': '1', [`net.ipv4.conf.${device}.rp_filter`]: '2' },
     nft: `table ip netbird {

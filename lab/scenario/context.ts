@@ -1,8 +1,12 @@
 /** What a scenario works with: a lab that is up, objects and pods that are cleared away after it, and a record. */
 import type { Host } from '../backends/host.ts';
+import { type Capture, startCapture } from '../evidence/capture.ts';
 import { compare, difference, hasMoved, snapshotCounters } from '../evidence/counters.ts';
 import type { CounterRow } from '../evidence/results.ts';
 import type { Lab } from '../lab.ts';
+import { neighbourAbsence } from '../neighbours/absence.ts';
+import type { NeighbourName } from '../neighbours/registry.ts';
+import { applyHostSetup } from '../network/host-setup.ts';
 import type { ProbeResult, Protocol } from '../station/protocol.ts';
 import type { Client } from '../topology/topology.ts';
 import type { PodPort } from '../workload/objects.ts';
@@ -38,6 +42,7 @@ export class ScenarioContext {
   readonly namespace: string;
   readonly record = new Record();
   readonly teardown = new Teardown();
+  readonly captures: Capture[] = [];
 
   constructor(lab: Lab, namespace: string) {
     this.lab = lab;
@@ -262,6 +267,33 @@ export class ScenarioContext {
         return found.filter(hasMoved).reduce((sum, row) => sum + row.after.packets - row.before.packets, 0);
       },
     };
+  }
+
+  /**
+   * Captures packets from now until the scenario ends or `stop` is called; the file is part of a failure's evidence.
+   * @param filter in tcpdump's words
+   */
+  async capture(host: string, device: string, filter: string): Promise<Capture> {
+    const capture = await startCapture(this.host(host), device, filter);
+    this.captures.push(capture);
+    this.defer(`capture on ${host}`, () => capture.stop());
+    return capture;
+  }
+
+  /** Takes a neighbour's rules off every node until `work` is done. */
+  async withoutNeighbour(name: NeighbourName, work: () => Promise<void>): Promise<void> {
+    const nodes = [...this.lab.nodes.values()];
+    const cluster = { clusterCidr: this.lab.topology.pods.cidr };
+    const each = (change: 'remove' | 'restore') =>
+      Promise.all(
+        nodes.map((node) => applyHostSetup(this.host(node.name), neighbourAbsence(name, node, cluster)[change])),
+      );
+    await each('remove');
+    try {
+      await work();
+    } finally {
+      await each('restore');
+    }
   }
 
   /** Stops all agents until `work` is done, so that they do not mend what it breaks. */

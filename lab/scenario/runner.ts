@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentLog } from '../agents.ts';
 import type { Host } from '../backends/host.ts';
+import type { Capture } from '../evidence/capture.ts';
 import { collectEvidence, type EvidenceSource } from '../evidence/collect.ts';
 import { type Failure, judge, type ScenarioResult } from '../evidence/results.ts';
 import type { Lab } from '../lab.ts';
@@ -18,9 +19,10 @@ export interface RunnerOptions {
 const defaultTimeoutMs = 30_000;
 
 /** What every host can show of a failure: its state and what its processes have said. */
-export function evidenceSources(hosts: readonly Host[]): EvidenceSource[] {
+export function evidenceSources(hosts: readonly Host[], captures: readonly Capture[] = []): EvidenceSource[] {
   return hosts.map((host) => ({
     host,
+    captures: captures.filter((capture) => capture.host === host).map((capture) => capture.file),
     logs:
       host.role === 'node' ? [agentLog, 'wireguard-go'] : host.role === 'control' ? ['apiserver', 'wireguard-go'] : [],
   }));
@@ -57,7 +59,7 @@ async function runScenario(
   // Before anything is cleared away: the state that failed is the evidence.
   const failing = failure !== undefined || context.record.checks.some((check) => !check.ok);
   const evidence = failing
-    ? await collectEvidence(reportFolder, scenario.name, evidenceSources(lab.backend.hosts()))
+    ? await collectEvidence(reportFolder, scenario.name, evidenceSources(lab.backend.hosts(), context.captures))
     : undefined;
   const untidy = await attempt(async () => {
     await context.teardown.run();

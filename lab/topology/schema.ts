@@ -76,6 +76,15 @@ export const topologySchema = z.strictObject({
         address,
         meshAddress: address,
         podCidr: subnet,
+        /** How this node's CNI differs from Cilium's defaults: see lab/cni/switches.ts. */
+        cni: z
+          .strictObject({
+            masqueradeIntoPodNetwork: z.boolean(),
+            endpointRoutes: z.boolean(),
+            hostRouting: z.enum(['legacy', 'bpf']),
+          })
+          .partial()
+          .optional(),
       }),
     )
     .min(1),

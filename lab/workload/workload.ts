@@ -49,17 +49,16 @@ export class Workload {
   readonly #backend: Backend;
   readonly #cluster: ClusterClient;
   readonly #nodes: ReadonlyMap<string, CniNode>;
-  readonly #switches: CniSwitches;
   readonly #stopped = new WeakSet<Pod>();
-  readonly #podSwitches = new Map<string, CniSwitches>();
+  /** The node as each pod's CNI plugin saw it: a pod may deviate. */
+  readonly #podNodes = new Map<string, CniNode>();
   /** Addresses and indexes in use, read from the API once: another driver may have started pods before. */
   #taken: Promise<{ addresses: Set<string>; nextIndex: number }> | null = null;
 
-  constructor(backend: Backend, cluster: ClusterClient, nodes: ReadonlyMap<string, CniNode>, switches: CniSwitches) {
+  constructor(backend: Backend, cluster: ClusterClient, nodes: ReadonlyMap<string, CniNode>) {
     this.#backend = backend;
     this.#cluster = cluster;
     this.#nodes = nodes;
-    this.#switches = switches;
   }
 
   async createNamespace(name: string): Promise<void> {
@@ -83,9 +82,9 @@ export class Workload {
     taken.addresses.add(record.address);
     const { index } = record;
     const host = await this.#backend.createPod(request.node, request.name);
-    const switches = { ...this.#switches, ...request.cni };
-    this.#podSwitches.set(record.name, switches);
-    const setup = attachPod(node, { address: record.address, index, netns: host.name }, switches);
+    const cni: CniNode = { ...node, switches: { ...node.switches, ...request.cni } };
+    this.#podNodes.set(record.name, cni);
+    const setup = attachPod(cni, { address: record.address, index, netns: host.name });
     await applyHostSetup(this.#backend.host(request.node), setup.onNode);
     await applyHostSetup(host, setup.inPod);
     const servers = new Map<string, number>();
@@ -128,12 +127,11 @@ export class Workload {
     this.#stopped.add(pod);
     await this.#cluster.delete('v1', 'Pod', record.name, record.namespace);
     await this.#publish(record.namespace);
-    const node = this.#node(record.node);
-    const setup = detachPod(
-      node,
-      { address: record.address, index: record.index, netns: pod.host.name },
-      this.#podSwitches.get(record.name) ?? this.#switches,
-    );
+    const setup = detachPod(this.#podNodes.get(record.name) ?? this.#node(record.node), {
+      address: record.address,
+      index: record.index,
+      netns: pod.host.name,
+    });
     await this.#backend.removePod(record.name);
     await applyHostSetup(this.#backend.host(record.node), setup);
     (await this.#read()).addresses.delete(record.address);

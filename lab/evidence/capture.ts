@@ -1,0 +1,63 @@
+/** Packets on one device of a host, written to a file there by tcpdump. */
+import type { Host } from '../backends/host.ts';
+import { waitFor } from '../scenario/wait.ts';
+
+export interface Capture {
+  readonly host: Host;
+  /** On the host. */
+  readonly file: string;
+  /** Ends it; the file is complete afterwards. */
+  stop(): Promise<void>;
+  /** The packets so far, one a line, in tcpdump's words without times and names. */
+  read(): Promise<string[]>;
+}
+
+let next = 1;
+
+/**
+ * Returns once tcpdump listens, so that nothing after it is missed.
+ * @throws Error with tcpdump's words when it does not
+ */
+export async function startCapture(host: Host, device: string, filter: string): Promise<Capture> {
+  const name = `capture-${next++}`;
+  const file = `/run/lab/${host.name}-${name}.pcap`;
+  // Without immediate mode the last packets stay in the kernel's buffer when tcpdump ends; -U writes each at once; -Z root because the lab's root may not become another user in a user namespace.
+  const process = await host.spawn(name, [
+    'tcpdump',
+    '-U',
+    '-n',
+    '-Z',
+    'root',
+    '-i',
+    device,
+    '-w',
+    file,
+    ...filter.split(' '),
+  ]);
+  let over = false;
+  void process.ended.then(() => {
+    over = true;
+  });
+  await waitFor(
+    `tcpdump to listen on ${device} of ${host.name}`,
+    async () => {
+      const said = await host.readLog(name);
+      if (said.includes('listening on')) return true;
+      throw new Error(said.trim());
+    },
+    { timeoutMs: 3000 },
+  );
+  return {
+    host,
+    file,
+    stop: async () => {
+      if (over) return;
+      await process.kill('SIGINT');
+      await process.ended;
+    },
+    read: async () => {
+      const { stdout } = await host.exec(['tcpdump', '-n', '-t', '-r', file], { allowFailure: true });
+      return stdout.split('\n').filter((line) => line !== '');
+    },
+  };
+}
