@@ -21,9 +21,11 @@ let next = 1;
 export async function startCapture(host: Host, device: string, filter: string): Promise<Capture> {
   const name = `capture-${next++}`;
   const file = `/run/lab/${host.name}-${name}.pcap`;
-  // Without immediate mode the last packets stay in the kernel's buffer when tcpdump ends; -U writes each at once; -Z root because the lab's root may not become another user in a user namespace.
+  // Without immediate mode the last packets stay in the kernel's buffer when tcpdump ends, and -U writes each at once.
+  // -Z root, because the lab's root may not become another user in a user namespace.
   const process = await host.spawn(name, [
     'tcpdump',
+    '--immediate-mode',
     '-U',
     '-n',
     '-Z',

@@ -12,7 +12,10 @@ export default scenario({
     const link = await onlyLink(t.host('worker-b'));
     const capture = await t.capture('worker-b', link, 'udp port 3000');
     for (const client of t.clients()) {
-      for (const protocol of bothProtocols) await t.delivers(client, target(protocol), pod);
+      for (const protocol of bothProtocols) {
+        await t.delivers(client, target(protocol), pod);
+        await t.delivers(client, target(protocol), pod, { size: 4000, replySize: 4000, note: '4000 bytes both ways' });
+      }
     }
     await capture.stop();
     const packets = await capture.read();
