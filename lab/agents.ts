@@ -2,7 +2,7 @@
 import type { Backend } from './backends/backend.ts';
 import type { HostProcess } from './backends/host.ts';
 import { program } from './project.ts';
-import { waitFor } from './scenario/wait.ts';
+import { waitFor } from './wait.ts';
 
 export const agentLog = 'agent';
 

@@ -7,8 +7,8 @@ import { ClusterClient } from './cluster/client.ts';
 import type { ApiServerConfig } from './cluster/config.ts';
 import { renderKubeconfig } from './cluster/kubeconfig.ts';
 import { program, projectRoot } from './project.ts';
-import { waitFor } from './scenario/wait.ts';
 import type { Topology } from './topology/topology.ts';
+import { waitFor } from './wait.ts';
 import { namespaceObject, nodeObject } from './workload/objects.ts';
 
 export const apiServerLog = 'apiserver';

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { labsFolder, readHolderRecord } from './backends/netns/state-folder.ts';
 import { hostState, processesOf } from './commands/soak.ts';
 import { projectRoot } from './project.ts';
-import { waitFor } from './scenario/wait.ts';
 import { runLab } from './testing/command.ts';
+import { waitFor } from './wait.ts';
 
 const first = `lab-test-${process.pid}`;
 const second = `${first}-b`;

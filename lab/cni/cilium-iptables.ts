@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../project.ts';
-import type { CniNode } from './node.ts';
+import type { CniNode } from './cni-node.ts';
 
 /** Addresses of the node that the reference state was taken from. */
 export const referenceNode = { podCidr: '10.244.1.0/24', routerAddress: '10.244.1.202', clusterCidr: '10.244.0.0/16' };

@@ -5,7 +5,7 @@ import { Lab } from '../lab.ts';
 import { loadTopology } from '../topology/load.ts';
 import type { Pod } from '../workload/workload.ts';
 import { cutOut, leftOut, referenceFile, withNodeAddresses } from './cilium-iptables.ts';
-import type { CniNode } from './node.ts';
+import type { CniNode } from './cni-node.ts';
 
 const topology = loadTopology('home-edge');
 const ports = [

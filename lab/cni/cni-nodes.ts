@@ -1,7 +1,7 @@
 /** The topology's nodes as the CNI sees them. */
 import { nthAddress, parseSubnet } from '../topology/ipv4.ts';
 import type { Topology } from '../topology/topology.ts';
-import type { CniNode } from './node.ts';
+import type { CniNode } from './cni-node.ts';
 import { defaultSwitches } from './switches.ts';
 
 export function cniNodes(topology: Topology): Map<string, CniNode> {

@@ -6,22 +6,7 @@
 import type { HostSetup } from '../network/host-setup.ts';
 import { gatewayMac } from '../network/segments.ts';
 import { ciliumIptables } from './cilium-iptables.ts';
-import type { CniSwitches } from './switches.ts';
-
-export interface CniNode {
-  name: string;
-  /** Distinguishes the nodes' tunnel MACs. */
-  index: number;
-  meshAddress: string;
-  meshInterface: string;
-  /** Bytes. */
-  meshMtu: number;
-  podCidr: string;
-  /** Address of cilium_host: the pods' gateway and the source of what the node sends them. */
-  routerAddress: string;
-  uplink: { device: string; address: string; gateway: string };
-  switches: CniSwitches;
-}
+import type { CniNode } from './cni-node.ts';
 
 /** Bytes that VXLAN over IPv4 adds. */
 const vxlanOverhead = 50;

@@ -1,7 +1,8 @@
 /** A pod's cable to its node, and how the node's CNI finds the pod. */
 import type { HostSetup } from '../network/host-setup.ts';
 import { contains, parseAddress, parseSubnet } from '../topology/ipv4.ts';
-import { type CniNode, nodeMac } from './node.ts';
+import type { CniNode } from './cni-node.ts';
+import { nodeMac } from './node.ts';
 
 export interface CniPod {
   address: string;

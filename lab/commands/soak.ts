@@ -10,9 +10,9 @@ import { $ } from 'zx';
 import { labsFolder, readHolderRecord, sweepDeadLabs } from '../backends/netns/state-folder.ts';
 import { preflight } from '../preflight/preflight.ts';
 import { projectRoot } from '../project.ts';
-import { waitFor } from '../scenario/wait.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { openTerminal } from '../terminal/terminal.ts';
+import { waitFor } from '../wait.ts';
 
 type Victim = 'driver' | 'holder' | 'driver and holder' | 'guardian';
 

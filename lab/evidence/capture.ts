@@ -1,6 +1,6 @@
 /** Packets on one device of a host, written to a file there by tcpdump. */
 import type { Host } from '../backends/host.ts';
-import { waitFor } from '../scenario/wait.ts';
+import { waitFor } from '../wait.ts';
 
 export interface Capture {
   readonly host: Host;

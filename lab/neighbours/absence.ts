@@ -1,6 +1,6 @@
 /** Taking a neighbour off a node that is up, and putting it back. */
 import { masqueradeIntoPodNetworkRule, referenceRules } from '../cni/cilium-iptables.ts';
-import type { CniNode } from '../cni/node.ts';
+import type { CniNode } from '../cni/cni-node.ts';
 import type { HostSetup } from '../network/host-setup.ts';
 import { netbirdPreferences, netbirdSetup } from './netbird.ts';
 import type { NeighbourName } from './registry.ts';

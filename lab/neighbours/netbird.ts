@@ -2,7 +2,7 @@
  * netbird on a node: its ip rules and table, its marks, and its policy enforced by filter rules on the mesh interface.
  * A lab without them would prove deliveries that no netbird node makes.
  */
-import type { CniNode } from '../cni/node.ts';
+import type { CniNode } from '../cni/cni-node.ts';
 import type { HostSetup } from '../network/host-setup.ts';
 
 /** Marks of netbird's own: control packets, new flows from the mesh (conntrack), admitted packets to this node. */

@@ -1,5 +1,5 @@
 /** What else lives on real nodes. Every lab node has all of it unless a scenario leaves one out. */
-import type { CniNode } from '../cni/node.ts';
+import type { CniNode } from '../cni/cni-node.ts';
 import type { HostSetup } from '../network/host-setup.ts';
 import { netbirdSetup } from './netbird.ts';
 

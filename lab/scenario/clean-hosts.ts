@@ -1,6 +1,6 @@
 /** After a scenario no node may hold anything of kuport's: the next one starts from nothing, and removal is a promise too. */
 import type { Lab } from '../lab.ts';
-import { waitFor } from './wait.ts';
+import { waitFor } from '../wait.ts';
 
 /** Prints what is ours on a node; nothing on a clean one. One process per node and look. */
 const leftovers = `nft list table ip kuport 2>/dev/null | head -3

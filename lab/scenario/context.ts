@@ -9,6 +9,7 @@ import type { NeighbourName } from '../neighbours/registry.ts';
 import { applyHostSetup } from '../network/host-setup.ts';
 import type { ProbeResult, Protocol } from '../station/protocol.ts';
 import type { Client } from '../topology/topology.ts';
+import { waitFor } from '../wait.ts';
 import type { PodPort } from '../workload/objects.ts';
 import type { Pod, PodRequest } from '../workload/workload.ts';
 import {
@@ -22,7 +23,6 @@ import {
 } from './kuport-objects.ts';
 import { formatTarget, type ProbeOptions, Record, type Target } from './record.ts';
 import { Teardown } from './teardown.ts';
-import { waitFor } from './wait.ts';
 
 /** An agent that has a change in hand is done in tens of milliseconds; this is for a loaded machine. */
 const programmedMs = 5000;

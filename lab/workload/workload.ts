@@ -6,7 +6,7 @@ import type { V1EndpointSlice, V1Pod, V1Service } from '@kubernetes/client-node'
 import type { Backend } from '../backends/backend.ts';
 import type { Host } from '../backends/host.ts';
 import type { ClusterClient } from '../cluster/client.ts';
-import type { CniNode } from '../cni/node.ts';
+import type { CniNode } from '../cni/cni-node.ts';
 import { attachPod, detachPod } from '../cni/pod.ts';
 import type { CniSwitches } from '../cni/switches.ts';
 import { applyHostSetup } from '../network/host-setup.ts';

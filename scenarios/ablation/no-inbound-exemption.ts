@@ -1,8 +1,7 @@
 import { masqueradeIntoPodNetworkRule } from '../../lab/cni/cilium-iptables.ts';
-import { bothProtocols } from '../../lab/scenario/context.ts';
 import { scenario } from '../../lab/scenario/scenario.ts';
-import { echoDelivers, echoPorts, edge, mapEcho, target } from '../echo-pod.ts';
-import { proveDelivery } from '../prove-delivery.ts';
+import { echoDelivers, echoPorts, edge, mapEcho } from '../echo-pod.ts';
+import { nodeHidesClients } from '../without-exemption.ts';
 
 export default scenario({
   sentence:
@@ -21,26 +20,7 @@ export default scenario({
     for (const node of [edge.name, 'worker-b']) {
       const pod = await t.pod({ node, name: `on-${node}`, ports: echoPorts });
       await echoDelivers(t, pod);
-      await proveDelivery(t, pod, `pod on ${node}, with the exemption`);
-      const router = t.lab.nodes.get(node)?.routerAddress ?? '';
-      await t.withoutAgents(async () => {
-        await t.host(node).exec(['nft', 'flush', 'chain', 'ip', 'kuport', 'kup-post']);
-        for (const client of t.clients()) {
-          for (const protocol of bothProtocols) {
-            const result = await t.exchange(client, target(protocol), {
-              note: `pod on ${node}, without the exemption`,
-            });
-            t.record.same(
-              'assertion',
-              `${client.name} ${protocol}, pod on ${node}: the pod sees the node instead of the client`,
-              router,
-              result.reply?.peer ?? result.outcome,
-            );
-          }
-        }
-      });
-      await t.seesClientAgain(target('UDP'), pod);
-      await proveDelivery(t, pod, `pod on ${node}, restored`);
+      await nodeHidesClients(t, pod);
       await t.lab.workload.stopPod(pod);
     }
   },
