@@ -1,6 +1,7 @@
 /** The agents of a lab: one process per node, as the DaemonSet would run them. */
 import type { Backend } from './backends/backend.ts';
 import type { HostProcess } from './backends/host.ts';
+import { logPath } from './backends/station-host.ts';
 import { program } from './project.ts';
 import { waitFor } from './wait.ts';
 
@@ -43,8 +44,12 @@ export class Agents {
   async start(node: string, kubeconfig: string): Promise<void> {
     const host = this.#backend.host(node);
     await host.station.request('writeFile', { path: kubeconfigPath(node), text: kubeconfig, mode: 0o600 });
+    await this.#spawn(node);
+  }
+
+  async #spawn(node: string): Promise<void> {
     const argv = [process.execPath, program('agent'), 'run', '--node', node, '--kubeconfig', kubeconfigPath(node)];
-    this.#running.set(node, await host.spawn(agentLog, argv));
+    this.#running.set(node, await this.#backend.host(node).spawn(agentLog, argv));
   }
 
   /**
@@ -71,6 +76,22 @@ export class Agents {
         }
       }),
     );
+  }
+
+  /** Ends the agent of a node and waits until it has ended. */
+  async stop(node: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const process = this.#running.get(node);
+    if (process === undefined) throw new Error(`no agent runs on ${node}`);
+    await process.kill(signal);
+    await process.ended;
+    this.#running.delete(node);
+  }
+
+  /** Starts the agent of a node again, with the credentials it had; its log starts anew. */
+  async restart(node: string): Promise<void> {
+    const host = this.#backend.host(node);
+    await host.exec(['sh', '-c', 'mv "$1" "$1.$(date +%s%N)"', 'log', logPath(node, agentLog)]);
+    await this.#spawn(node);
   }
 
   async signal(node: string, signal: NodeJS.Signals): Promise<void> {

@@ -202,16 +202,17 @@ export class ScenarioContext {
   /**
    * Probes until the mapping delivers for the first time: what a node on the way is still about to program shows in the
    * time it takes, which is recorded.
+   * @returns milliseconds
    */
-  async awaitDelivery(client: Client, target: Target, pod: Pod): Promise<void> {
+  async awaitDelivery(client: Client, target: Target, pod: Pod): Promise<number> {
     const begin = performance.now();
     await waitFor(
       `${client.name} to reach ${pod.record.name} by ${formatTarget(target)}`,
       async () => {
-        const result = await this.exchange(client, target, { timeoutMs: 250, note: 'waiting for the first delivery' });
-        if (result.reply?.pod === pod.record.name) return true;
+        const result = await this.exchange(client, target, { timeoutMs: 100, note: 'waiting for the first delivery' });
+        if (result.reply?.pod === pod.record.name && result.from === target.address) return true;
         throw new Error(
-          `last probe: ${result.outcome}${result.reply === null ? '' : `, answered by ${result.reply.pod}`}`,
+          `last probe: ${result.outcome}${result.reply === null ? '' : `, ${result.reply.pod} by way of ${result.from}`}`,
         );
       },
       { timeoutMs: programmedMs },
@@ -224,6 +225,7 @@ export class ScenarioContext {
       `after ${took} ms`,
       true,
     );
+    return took;
   }
 
   /** Waits until the pod sees the first client again after agents have mended something. */

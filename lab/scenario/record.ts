@@ -7,6 +7,8 @@ export interface ProbeOptions {
   sourcePort?: number;
   size?: number;
   replySize?: number;
+  /** UDP: hear ICMP errors instead of answers from elsewhere. */
+  connected?: boolean;
   /** Milliseconds to wait for the answer. */
   timeoutMs?: number;
   /** What this exchange is for, where the check does not say it. */
