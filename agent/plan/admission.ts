@@ -4,6 +4,7 @@ import type { AcceptedReason, Verdict } from '../api/conditions.ts';
 import { allowedPorts } from '../api/defaults.ts';
 import type { PortMap, PortMapClass } from '../api/types.ts';
 import { candidates } from './endpoints.ts';
+import { HeldPorts } from './held-ports.ts';
 import { selects } from './selectors.ts';
 import { acceptingNodes } from './serving.ts';
 import { byName, type ClusterSnapshot } from './snapshot.ts';
@@ -39,16 +40,11 @@ function refuse(reason: AcceptedReason, message: string): Refusal {
   return { ok: false, reason, message };
 }
 
-interface Holder {
-  portMap: PortMap;
-  portMapClass: PortMapClass;
-}
-
 /** Admission of every mapping, by `namespace/name`; earlier ones first, since they hold their ports against later ones. */
 export function admitAll(snapshot: ClusterSnapshot): Map<string, Refusal> {
   const classes = new Map(snapshot.classes.map((each) => [each.metadata.name, each]));
   const verdicts = new Map<string, Refusal>();
-  const holders: Holder[] = [];
+  const held = new HeldPorts<PortMap>();
   for (const portMap of [...snapshot.portMaps].sort(byAge)) {
     const portMapClass = classes.get(portMap.spec.className);
     const refusal =
@@ -56,10 +52,11 @@ export function admitAll(snapshot: ClusterSnapshot): Map<string, Refusal> {
         ? refuse('ClassNotFound', `no PortMapClass is named "${portMap.spec.className}": ${knownClasses(classes)}`)
         : (refusalByClass(snapshot, portMap, portMapClass) ??
           refusalByTakenPort(snapshot, portMap, portMapClass) ??
-          refusalByConflict(snapshot, { portMap, portMapClass }, holders));
+          refusalByConflict(snapshot, portMap, portMapClass, held));
     verdicts.set(portMapKey(portMap), refusal ?? { ok: true, reason: 'Valid', message: '' });
     // A refused mapping holds no port against others.
-    if (refusal === null && portMapClass !== undefined) holders.push({ portMap, portMapClass });
+    if (refusal !== null || portMapClass === undefined) continue;
+    for (const { place } of places(snapshot, portMap, portMapClass)) held.add(place, portRange(portMap), portMap);
   }
   return verdicts;
 }
@@ -136,30 +133,35 @@ function refusalByTakenPort(snapshot: ClusterSnapshot, portMap: PortMap, portMap
   return null;
 }
 
+/** Where a mapping holds its ports. */
+function places(
+  snapshot: ClusterSnapshot,
+  portMap: PortMap,
+  portMapClass: PortMapClass,
+): { place: string; node: string; name: string }[] {
+  return acceptingNodes(snapshot, portMapClass).flatMap((node) =>
+    mappedInterfaces(portMap, portMapClass, node).map((name) => ({
+      place: `${portMap.spec.protocol}/${node}/${name}`,
+      node,
+      name,
+    })),
+  );
+}
+
 function refusalByConflict(
   snapshot: ClusterSnapshot,
-  { portMap, portMapClass }: Holder,
-  holders: readonly Holder[],
+  portMap: PortMap,
+  portMapClass: PortMapClass,
+  held: HeldPorts<PortMap>,
 ): Refusal | null {
   const range = portRange(portMap);
-  const nodes = acceptingNodes(snapshot, portMapClass);
-  for (const holder of holders) {
-    const held = portRange(holder.portMap);
-    if (
-      holder.portMap.spec.protocol !== portMap.spec.protocol ||
-      held.endPort < range.port ||
-      range.endPort < held.port
-    )
-      continue;
-    for (const node of nodes) {
-      const theirs = mappedInterfaces(holder.portMap, holder.portMapClass, node);
-      const shared = mappedInterfaces(portMap, portMapClass, node).find((each) => theirs.includes(each));
-      if (shared === undefined) continue;
-      return refuse(
-        'PortConflict',
-        `port ${describeRange(range)}/${portMap.spec.protocol} on ${shared} of ${node} is held by PortMap ${portMapKey(holder.portMap)} (${describeRange(held)}), which is older: ask for another`,
-      );
-    }
+  for (const { place, node, name } of places(snapshot, portMap, portMapClass)) {
+    const found = held.find(place, range);
+    if (found === undefined) continue;
+    return refuse(
+      'PortConflict',
+      `port ${describeRange(range)}/${portMap.spec.protocol} on ${name} of ${node} is held by PortMap ${portMapKey(found.holder)} (${describeRange(found)}), which is older: ask for another`,
+    );
   }
   return null;
 }

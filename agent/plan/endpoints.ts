@@ -13,8 +13,7 @@ export function candidates(snapshot: ClusterSnapshot, portMap: PortMap): Endpoin
   const { namespace } = portMap.metadata;
   const { serviceRef, protocol } = portMap.spec;
   const found = new Map<string, Endpoint>();
-  for (const slice of snapshot.endpointSlices) {
-    if (slice.metadata?.namespace !== namespace || !belongsTo(slice, serviceRef.name)) continue;
+  for (const slice of slicesOf(snapshot, `${namespace}/${serviceRef.name}`)) {
     const targetPort = slice.ports?.find(
       (each) => each.name === serviceRef.port && (each.protocol ?? 'TCP') === protocol,
     )?.port;
@@ -32,8 +31,23 @@ export function candidates(snapshot: ClusterSnapshot, portMap: PortMap): Endpoin
   );
 }
 
-function belongsTo(slice: V1EndpointSlice, service: string): boolean {
-  return slice.addressType === 'IPv4' && slice.metadata?.labels?.['kubernetes.io/service-name'] === service;
+/** Slices by Service, made once per list: with thousands of mappings a search for each would take most of a pass. */
+const slicesByService = new WeakMap<readonly V1EndpointSlice[], Map<string, V1EndpointSlice[]>>();
+
+function slicesOf({ endpointSlices }: ClusterSnapshot, service: string): V1EndpointSlice[] {
+  let index = slicesByService.get(endpointSlices);
+  if (index === undefined) {
+    index = new Map();
+    for (const slice of endpointSlices) {
+      if (slice.addressType !== 'IPv4') continue;
+      const key = `${slice.metadata?.namespace}/${slice.metadata?.labels?.['kubernetes.io/service-name']}`;
+      const slices = index.get(key);
+      if (slices === undefined) index.set(key, [slice]);
+      else slices.push(slice);
+    }
+    slicesByService.set(endpointSlices, index);
+  }
+  return index.get(service) ?? [];
 }
 
 /**
