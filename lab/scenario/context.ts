@@ -137,8 +137,8 @@ export class ScenarioContext {
     );
   }
 
-  exchange(client: Client | Host, target: Target, options: ProbeOptions = {}): Promise<ProbeResult> {
-    return this.record.exchange(this.host(client.name), target, options);
+  exchange(client: Client, target: Target, options: ProbeOptions = {}): Promise<ProbeResult> {
+    return this.record.exchange(this.host(client.name), client.address, target, options);
   }
 
   /**

@@ -31,8 +31,16 @@ export class Record {
   readonly exchanges: Exchange[] = [];
   readonly counters: CounterTable[] = [];
 
-  /** One exchange from a client, recorded whatever came of it. */
-  async exchange(client: Host, target: Target, options: ProbeOptions = {}): Promise<ProbeResult> {
+  /**
+   * One exchange from a client, recorded whatever came of it.
+   * @param clientAddress the client's own address, for the record
+   */
+  async exchange(
+    client: Host,
+    clientAddress: string,
+    target: Target,
+    options: ProbeOptions = {},
+  ): Promise<ProbeResult> {
     const { note, timeoutMs = 1000, ...rest } = options;
     const result = await client.station.request(
       'probe',
@@ -43,7 +51,8 @@ export class Record {
       client: client.name,
       protocol: target.protocol,
       dialled: `${target.address}:${target.port}`,
-      source: `${result.source}:${result.sourcePort}`,
+      // An unconnected socket is bound to no address, and one that was refused tells none.
+      source: `${['', '0.0.0.0'].includes(result.source) ? clientAddress : result.source}${result.sourcePort === 0 ? '' : `:${result.sourcePort}`}`,
       answerFrom: result.from === null ? null : `${result.from}:${result.fromPort}`,
       podSaw: result.reply === null ? null : `${result.reply.peer}:${result.reply.peerPort}`,
       pod: result.reply?.pod ?? null,
