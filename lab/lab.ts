@@ -5,7 +5,7 @@ import type { Host } from './backends/host.ts';
 import { HolderConnection } from './backends/netns/holder-connection.ts';
 import { type LaunchedHolder, launchHolder } from './backends/netns/launch.ts';
 import { NetnsBackend } from './backends/netns/netns-backend.ts';
-import { isAlive, listLabs, stateFolder } from './backends/netns/state-folder.ts';
+import { isAlive, listLabs, removeStateFolder, stateFolder } from './backends/netns/state-folder.ts';
 import { ClusterClient } from './cluster/client.ts';
 import type { CniNode } from './cni/cni-node.ts';
 import { cniNodes } from './cni/cni-nodes.ts';
@@ -18,6 +18,7 @@ import { hostsOf, routerName } from './network/segments.ts';
 import { type Phase, Phases } from './phases.ts';
 import type { LabState } from './state.ts';
 import type { Client, LabNode, Topology } from './topology/topology.ts';
+import { waitFor } from './wait.ts';
 import { Workload } from './workload/workload.ts';
 
 export interface LabOptions {
@@ -114,7 +115,7 @@ export class Lab {
       return new Lab(state, backend, plane.client, agents, holder.connection, holder);
     } catch (error) {
       await options.onFailure?.(error as Error).catch(() => undefined);
-      await endHolder(holder.connection);
+      await endHolder(holder.connection, name);
       throw error;
     }
   }
@@ -194,7 +195,7 @@ export class Lab {
 
   /** Ends the lab and everything in it, and waits until it is gone. */
   async down(): Promise<void> {
-    await endHolder(this.#connection);
+    await endHolder(this.#connection, this.state.name);
   }
 }
 
@@ -203,9 +204,13 @@ async function listStations(connection: HolderConnection): Promise<{ stations: s
   return { stations: stations.map((each) => each.host) };
 }
 
-async function endHolder(connection: HolderConnection): Promise<void> {
+/** Ends a lab, waits until its processes are gone, and removes what a holder that was killed could not remove. */
+async function endHolder(connection: HolderConnection, name: string): Promise<void> {
   await connection.request('shutdown', {}).catch(() => undefined);
   await connection.closed;
+  const isGone = async (): Promise<true | undefined> => (isAlive(stateFolder(name)) ? undefined : true);
+  await waitFor(`the processes of lab "${name}" to end`, isGone, { timeoutMs: 5000, intervalMs: 5 });
+  removeStateFolder(name);
 }
 
 async function buildNodes(backend: Backend, topology: Topology, neighbours: readonly NeighbourName[]): Promise<void> {

@@ -41,10 +41,17 @@ const nameOption = (): Option => new Option('--name <name>', 'which lab').defaul
 
 /** Runs an action and ends with its exit status, whatever is still open. */
 function finish<Arguments extends unknown[]>(
-  action: (...args: Arguments) => Promise<number> | number,
+  action: (...args: Arguments) => Promise<number>,
 ): (...args: Arguments) => Promise<void> {
   return async (...args) => {
-    process.exitCode = await action(...args);
+    // Should ever nothing be left to wait for while the action is not done, that must not look like a success.
+    const stranded = (): void => {
+      process.stderr.write('error: the command came to nothing: what it waited for is gone\n');
+      process.exitCode = 1;
+    };
+    process.once('beforeExit', stranded);
+    const code = await action(...args).finally(() => process.off('beforeExit', stranded));
+    process.exitCode = code;
     // Sockets to the lab may still be open; output must be out before the end.
     process.stdout.write('', () => process.exit());
   };
@@ -176,13 +183,13 @@ program
   .argument('[topology]', 'a topology', 'home-edge')
   .addOption(new Option('--format <format>', 'how to draw').choices(['mermaid', 'svg']).default('mermaid'))
   .description('draw a topology')
-  .action(finish((topology: string, { format }: { format: string }) => graphCommand(topology, format)));
+  .action(finish(async (topology: string, { format }: { format: string }) => graphCommand(topology, format)));
 
 program
   .command('gc')
   .description('remove the folders of labs whose processes were killed; lists what is up')
   .action(
-    finish(() => {
+    finish(async () => {
       const dead = sweepDeadLabs();
       process.stdout.write(dead.length === 0 ? 'nothing to remove\n' : `removed ${dead.join(', ')}\n`);
       for (const { name } of listLabs()) process.stdout.write(`up: ${name} (${labsFolder()}/${name})\n`);

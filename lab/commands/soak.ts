@@ -128,6 +128,8 @@ async function killOnce(name: string, victim: Victim, momentMs: number): Promise
   if (victim === 'driver' || victim === 'driver and holder') kill(driver.pid);
   if (victim !== 'driver') killHolder(name, victim === 'guardian');
   await ended(driver);
+  // A driver that lost its lab must say so: success without results would be a lie.
+  const lied = driver.exitCode === 0 && !existsSync(join(report, 'results.json'));
   rmSync(report, { recursive: true, force: true });
   try {
     await waitFor(
@@ -142,6 +144,7 @@ async function killOnce(name: string, victim: Victim, momentMs: number): Promise
   } catch (error) {
     return (error as Error).message;
   }
+  if (lied) return 'the driver ended with status 0 and left no results';
   // Killed together, nobody was left to remove the folder: the next command does.
   sweepDeadLabs();
   if (existsSync(join(labsFolder(), name))) return `the folder ${join(labsFolder(), name)} is still there`;

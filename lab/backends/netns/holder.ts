@@ -183,13 +183,17 @@ function receive(client: net.Socket, line: string): void {
 
 const server = net.createServer((client) => {
   clients.add(client);
-  createInterface({ input: client }).on('line', (line) => {
-    try {
-      receive(client, line);
-    } catch (error) {
-      send(client, { host: '', message: { id: -1, error: { message: `not a message: ${(error as Error).message}` } } });
-    }
-  });
+  createInterface({ input: client })
+    .on('line', (line) => {
+      try {
+        receive(client, line);
+      } catch (error) {
+        const message = { id: -1, error: { message: `not a message: ${(error as Error).message}` } };
+        send(client, { host: '', message });
+      }
+    })
+    // readline passes on the socket's errors as its own: a driver that dies while it is answered must not end the lab.
+    .on('error', () => undefined);
   const gone = (): void => {
     clients.delete(client);
     for (const [number, waiting] of pending) if (waiting.client === client) pending.delete(number);

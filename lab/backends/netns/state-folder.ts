@@ -20,7 +20,10 @@ export class LabExistsError extends Error {
 
 const namePattern = /^[a-z0-9][a-z0-9-]{0,30}$/;
 
-/** Folder of all labs of this user. A unix socket's path may have 107 bytes, hence the short one below /tmp. */
+/** Bytes that the path of a unix socket may have (sun_path less its final zero). Node cuts a longer one off in silence. */
+const socketPathLimit = 107;
+
+/** Folder of all labs of this user. */
 export function labsFolder(): string {
   return process.env.KUPORT_LAB_FOLDER ?? join(tmpdir(), `kuport-lab-${userInfo().uid}`);
 }
@@ -36,6 +39,12 @@ export function stateFolder(name: string): string {
 /** @throws LabExistsError when another lab holds the name. */
 export function createStateFolder(name: string): string {
   const folder = stateFolder(name);
+  const longest = join(folder, 'holder.sock');
+  if (Buffer.byteLength(longest) > socketPathLimit) {
+    throw new Error(
+      `${longest} is too long for a socket (${Buffer.byteLength(longest)} bytes, ${socketPathLimit} are possible): set TMPDIR or KUPORT_LAB_FOLDER to a folder with a shorter path`,
+    );
+  }
   mkdirSync(labsFolder(), { recursive: true, mode: 0o700 });
   try {
     mkdirSync(folder, { mode: 0o700 });
@@ -101,6 +110,11 @@ export function listLabs(): { name: string; alive: boolean }[] {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** Removes a lab's folder, whatever is left in it. */
+export function removeStateFolder(name: string): void {
+  rmSync(stateFolder(name), { recursive: true, force: true });
 }
 
 /** Removes the folders of labs whose holder is gone (killed together with its driver). Returns their names. */
