@@ -1,7 +1,7 @@
 /** The loop: something changed -> snapshot -> plan -> datapath -> statuses. One pass at a time. */
 import type { Cluster } from './cluster/cluster.ts';
 import type { StatusWriter } from './cluster/status-writer.ts';
-import type { Datapath } from './datapath/datapath.ts';
+import type { Applied, Datapath } from './datapath/datapath.ts';
 import { describeChange } from './datapath/describe.ts';
 import { type Log, Repetition } from './observability/log.ts';
 import { plan } from './plan/plan.ts';
@@ -23,6 +23,8 @@ export interface ReconcilerParts {
   statusWriter: StatusWriter;
   log: Log;
   onFirstPass(): void;
+  /** A pass has changed something. */
+  onApplied(applied: Applied): void;
 }
 
 export class Reconciler {
@@ -98,6 +100,7 @@ export class Reconciler {
     const applied = await datapath.apply(nodePlan, host);
     if (applied !== null) {
       const { change, deleted, duration } = applied;
+      this.#parts.onApplied(applied);
       log.info(
         {
           why: shown(reasons),

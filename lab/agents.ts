@@ -7,6 +7,9 @@ import { waitFor } from './wait.ts';
 
 export const agentLog = 'agent';
 
+/** Where an agent answers /healthz, /readyz and /metrics on its node. */
+export const agentHealthPort = 9440;
+
 /** Where a node's kubeconfig lies, as a mounted ServiceAccount token would. */
 export function kubeconfigPath(node: string): string {
   return `/run/lab/kubeconfig/${node}`;
@@ -48,7 +51,10 @@ export class Agents {
   }
 
   async #spawn(node: string): Promise<void> {
-    const argv = [process.execPath, program('agent'), 'run', '--node', node, '--kubeconfig', kubeconfigPath(node)];
+    const argv = [
+      ...[process.execPath, program('agent'), 'run', '--node', node, '--kubeconfig', kubeconfigPath(node)],
+      ...['--health-port', String(agentHealthPort)],
+    ];
     this.#running.set(node, await this.#backend.host(node).spawn(agentLog, argv));
   }
 

@@ -7,7 +7,9 @@ import { Datapath } from '../datapath/datapath.ts';
 import { DriftMonitor } from '../datapath/drift.ts';
 import { serveHealth } from '../observability/health.ts';
 import { createLog, Repetition } from '../observability/log.ts';
+import { Metrics } from '../observability/metrics.ts';
 import { statusSummary } from '../observability/status-summary.ts';
+import { readTraffic } from '../observability/traffic.ts';
 import { Reconciler } from '../reconciler.ts';
 import { InputError } from './input-error.ts';
 
@@ -48,9 +50,11 @@ export async function runAgent(options: RunOptions): Promise<void> {
 
   let isReady = false;
   const datapath = new Datapath();
+  const metrics = new Metrics(readTraffic);
   const cluster = new Cluster(api, {
     onChange: (what) => reconciler.trigger(what),
     onError: (kind, error) => {
+      metrics.apiError(kind);
       if (repetition.isNew(kind, error.message)) log.warn({ kind, error: error.message }, 'watch failed, trying again');
     },
     onSynced: (kind) => {
@@ -62,6 +66,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       log.info({ object: statusSummary(object), was: statusSummary(before) }, 'status written');
     },
     onError: (what, error) => {
+      metrics.apiError('status');
       if (repetition.isNew(what, error.message)) log.warn({ what, error: error.message }, 'status not written');
     },
   });
@@ -71,6 +76,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
     datapath,
     statusWriter,
     log,
+    onApplied: (applied) => metrics.applied(applied),
     onFirstPass: () => {
       isReady = true;
       log.info({ ms: Math.round(process.uptime() * 1000) }, 'ready');
@@ -78,6 +84,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   });
   const monitor = new DriftMonitor({
     onDrift: (subject, what) => {
+      metrics.drift(subject);
       datapath.distrust(subject);
       reconciler.trigger(what);
     },
@@ -91,7 +98,8 @@ export async function runAgent(options: RunOptions): Promise<void> {
     });
   }
 
-  if (options.healthPort > 0) await serveHealth(options.healthPort, { isReady: () => isReady });
+  if (options.healthPort > 0)
+    await serveHealth(options.healthPort, { isReady: () => isReady, metrics: () => metrics.text() });
   monitor.start();
   // The kernel is looked at while the lists are on their way.
   await Promise.all([

@@ -1,0 +1,52 @@
+import { agentHealthPort } from '../../lab/agents.ts';
+import type { ScenarioContext } from '../../lab/scenario/context.ts';
+import { scenario } from '../../lab/scenario/scenario.ts';
+import { echoDelivers, echoPorts, edge, mapEcho, target } from '../echo-pod.ts';
+
+const probes = 7;
+
+/** The sum of a metric's samples whose labels contain `label`. */
+async function metric(t: ScenarioContext, node: string, name: string, label: string): Promise<number> {
+  const script = `fetch('http://127.0.0.1:${agentHealthPort}/metrics').then(async (r) => console.log(await r.text()))`;
+  const { stdout } = await t.host(node).exec([process.execPath, '-e', script]);
+  const samples = stdout.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(label));
+  return samples.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+export default scenario({
+  sentence:
+    "An agent's metrics count exactly what clients sent, on the accepting node and on the pod's, and go on counting when the agent is another",
+  async run(t) {
+    const pod = await t.pod({ node: 'worker-b', ports: echoPorts });
+    await mapEcho(t);
+    await echoDelivers(t, pod);
+    const label = `portmap="${t.namespace}/echo-udp"`;
+    const names = ['kuport_mapping_request_packets_total', 'kuport_mapping_connections_total'];
+    const nodes = [edge.name, 'worker-b'];
+    const read = (): Promise<number[]> =>
+      Promise.all(nodes.flatMap((node) => names.map((name) => metric(t, node, name, label))));
+    const before = await read();
+    const send = async (): Promise<void> => {
+      for (const client of t.clients()) for (let n = 0; n < probes; n++) await t.delivers(client, target('UDP'), pod);
+    };
+    await send();
+    const sent = probes * t.clients().length;
+    const grown = (await read()).map((value, index) => value - (before[index] ?? 0));
+    nodes
+      .flatMap((node) => names.map((name) => `${node}: ${name}`))
+      .forEach((title, index) => {
+        t.record.same('assertion', title, sent, grown[index] ?? null);
+      });
+    await t.lab.agents.stop(edge.name, 'SIGKILL');
+    await t.lab.agents.restart(edge.name);
+    await t.lab.agents.ready(10_000);
+    await send();
+    const after = await metric(t, edge.name, names[0] ?? '', label);
+    t.record.same(
+      'assertion',
+      `${edge.name}: packets after a restart go on from before`,
+      (before[0] ?? 0) + 2 * sent,
+      after,
+    );
+  },
+});
