@@ -32,7 +32,7 @@ function conf(device: string, rpFilter = '0'): Record<string, string> {
 export function cniNodeSetup(
   node: CniNode,
   peers: readonly CniNode[],
-  { clusterCidr, kubeProxy }: { clusterCidr: string; kubeProxy: boolean },
+  { clusterCidr }: { clusterCidr: string },
 ): HostSetup {
   const tunnelMtu = node.meshMtu - vxlanOverhead;
   return {
@@ -57,7 +57,7 @@ export function cniNodeSetup(
     bridge: peers.map((peer) => `fdb add ${nodeMac(peer)} dev cilium_vxlan dst ${peer.meshAddress}`),
     tc: ['qdisc add dev cilium_vxlan ingress'],
     sysctls: { ...conf('cilium_host'), ...conf('cilium_net'), ...conf('cilium_vxlan') },
-    iptables: ciliumIptables(node, clusterCidr, { kubeProxy }),
+    iptables: ciliumIptables(node, clusterCidr),
     nft: netdevTable(node, peers),
   };
 }

@@ -1,40 +1,34 @@
 /** Taking a neighbour off a node that is up, and putting it back. */
-import { masqueradeIntoPodNetworkRule, referenceRules } from '../cni/cilium-iptables.ts';
 import type { CniNode } from '../cni/cni-node.ts';
 import type { HostSetup } from '../network/host-setup.ts';
-import { netbirdPreferences, netbirdSetup } from './netbird.ts';
+
+import { kubeProxyRemoval, kubeProxyServices, kubeProxySetup } from './kube-proxy.ts';
+import { merged } from './merged.ts';
+import { netbirdRemoval, netbirdSetup } from './netbird.ts';
 import type { NeighbourName } from './registry.ts';
+import type { ServicePort } from './service-rules.ts';
 
 export interface Absence {
   remove: HostSetup;
   restore: HostSetup;
 }
 
+/**
+ * Neither touches a rule of the CNI's or of another neighbour's.
+ * @param services those that kube-proxy knows; none in a lab that was not given any
+ */
 export function neighbourAbsence(
   name: NeighbourName,
   node: CniNode,
-  { clusterCidr }: { clusterCidr: string },
+  { clusterCidr, services = [] }: { clusterCidr: string; services?: readonly ServicePort[] },
 ): Absence {
-  if (name === 'netbird') {
-    return {
-      remove: {
-        ip: netbirdPreferences.map((preference) => `rule del pref ${preference}`),
-        nft: 'delete table ip netbird\n',
-      },
-      restore: netbirdSetup(node),
-    };
+  switch (name) {
+    case 'netbird':
+      return { remove: netbirdRemoval(node), restore: netbirdSetup(node) };
+    case 'kube-proxy':
+      return {
+        remove: kubeProxyRemoval(services),
+        restore: merged([kubeProxySetup(), kubeProxyServices(services, { clusterCidr })]),
+      };
   }
-  // Cilium's and kube-proxy's rules share the same tables: what stays is loaded in place of both.
-  const tables = (kubeProxy: boolean): HostSetup => ({
-    iptables: withFlushedTables(referenceRules(node, clusterCidr, { kubeProxy }), node),
-  });
-  return { remove: tables(false), restore: tables(true) };
-}
-
-/** iptables-restore is run with --noflush: each table's chains are emptied and removed by name first. */
-function withFlushedTables(rules: string, node: CniNode): string {
-  const own = node.switches.masqueradeIntoPodNetwork
-    ? `*nat\n-I ${masqueradeIntoPodNetworkRule(node).join(' ')}\nCOMMIT\n`
-    : '';
-  return rules.replaceAll(/^\*(\w+)$/gm, '*$1\n-F\n-X') + own;
 }

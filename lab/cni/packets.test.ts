@@ -1,10 +1,9 @@
-/** The emulation held against the state of a real Cilium node, and against what real packets did there. */
+/** The emulation held against what real packets did on a real Cilium node. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packetsBetween, snapshotCounters } from '../evidence/counters.ts';
 import { Lab } from '../lab.ts';
 import { loadTopology } from '../topology/load.ts';
 import type { Pod } from '../workload/workload.ts';
-import { cutOut, leftOut, referenceFile, withNodeAddresses } from './cilium-iptables.ts';
 import type { CniNode } from './cni-node.ts';
 
 const topology = loadTopology('home-edge');
@@ -35,83 +34,6 @@ afterAll(async () => {
 
 const shell = async (host: string, script: string): Promise<string> =>
   (await lab.host(host).exec(['sh', '-c', script])).stdout;
-const reference = (file: string): string =>
-  withNodeAddresses(referenceFile('default-kube-proxy', file), edge, topology.pods.cidr);
-
-describe('what a node holds is what a real Cilium node holds', () => {
-  test('iptables: chains, rules, comments and their order, but for what is listed as left out', async () => {
-    const wanted = reference('iptables-save.txt')
-      .split('\n')
-      .filter((line) => line !== '' && !line.startsWith('#') && !leftOut.some((each) => each.line.test(line)))
-      .map((line) => cutOut.reduce((text, { part }) => text.replaceAll(part, ''), line));
-    const normal = (lines: readonly string[]): Record<string, string[]> => {
-      const tables: Record<string, string[]> = {};
-      let table = '';
-      for (const line of lines) {
-        if (line.startsWith('*')) table = line;
-        else if (line.startsWith('-A')) tables[table] = [...(tables[table] ?? []), line.replaceAll(/ {2,}/g, ' ')];
-      }
-      return tables;
-    };
-    const listed = (await shell('edge-a', 'iptables-save')).split('\n');
-    expect(normal(listed)).toEqual(normal(wanted));
-  });
-
-  test('ip rules 9 and 100, and table 2004', async () => {
-    const rules = (await shell('edge-a', 'ip rule')).split('\n');
-    // Those of netbird at 105 and 110 are a neighbour's.
-    const own = rules.filter((rule) => !/^1(05|10):/.test(rule)).map((rule) => rule.replace(/\s+/g, ' ').trim());
-    expect(own).toEqual(
-      reference('ip-rule.txt')
-        .split('\n')
-        .map((rule) => rule.replace(/\s+/g, ' ').trim()),
-    );
-    expect(await shell('edge-a', 'ip route show table 2004')).toContain('local default dev lo proto kernel scope host');
-  });
-
-  test('routes of the pod network: own range and a peer by cilium_host, the peer with the MTU of the tunnel', async () => {
-    const routes = (await shell('edge-a', 'ip route show')).split('\n').map((route) => route.trim());
-    const [own = '', router = '', remote = ''] = reference('ip-route-all.txt')
-      .split('\n')
-      .filter((route) => route.includes('cilium_host') && !route.startsWith('local'))
-      .map((route) => route.trim());
-    expect(routes).toContain(own);
-    expect(routes).toContain(router);
-    // The reference cluster's underlay carries 1500 bytes, the mesh here 1420.
-    const worker = lab.nodes.get('worker-b');
-    expect(routes).toContain(remote.replace('10.244.2.0/24', worker?.podCidr ?? '').replace('mtu 1450', 'mtu 1370'));
-  });
-
-  test('devices: a NOARP pair with the router address, a tunnel without address, one device per pod', async () => {
-    const links = JSON.parse(await shell('edge-a', 'ip -json -details address show')) as {
-      ifname: string;
-      flags: string[];
-      addr_info: { local: string; family: string }[];
-    }[];
-    const addresses = (name: string): string[] =>
-      links
-        .find((each) => each.ifname === name)
-        ?.addr_info.filter((each) => each.family === 'inet')
-        .map((each) => each.local) ?? ['no such device'];
-    for (const name of ['cilium_host', 'cilium_net']) {
-      expect(links.find((each) => each.ifname === name)?.flags, name).toContain('NOARP');
-      expect(reference('ip-addr.txt')).toMatch(new RegExp(`${name}@.*NOARP`));
-    }
-    expect(addresses('cilium_host')).toEqual([edge.routerAddress]);
-    expect(addresses('cilium_net')).toEqual([]);
-    expect(addresses('cilium_vxlan')).toEqual([]);
-    expect(links.filter((each) => each.ifname.startsWith('lxc'))).toHaveLength(2);
-  });
-
-  test('sysctls of its devices', async () => {
-    const wanted = reference('sysctl.txt')
-      .split('\n')
-      .filter((line) => /conf\.cilium_\w+\.(forwarding|rp_filter|accept_local|send_redirects)|ip_forward/.test(line));
-    expect(wanted).toHaveLength(13);
-    const names = wanted.map((line) => line.split(' ')[0]);
-    expect((await shell('edge-a', `sysctl ${names.join(' ')}`)).trim().split('\n')).toEqual(wanted);
-  });
-});
 
 describe('what packets do is what they did there', () => {
   const probe = (from: Pod, to: Pod) =>
