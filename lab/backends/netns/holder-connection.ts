@@ -15,6 +15,7 @@ export class HolderConnection {
   readonly #listeners = new Map<string, (line: string) => void>();
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
+  #gone: Error | undefined;
 
   private constructor(socket: net.Socket) {
     this.#socket = socket;
@@ -25,12 +26,16 @@ export class HolderConnection {
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
         const error = failure ?? new Error('the lab has ended');
+        this.#gone = error;
         for (const waiting of this.#waiting.values()) waiting.reject(error);
         this.#waiting.clear();
         resolve(error);
       });
     });
-    createInterface({ input: socket }).on('line', (line) => this.#receive(JSON.parse(line) as Envelope));
+    createInterface({ input: socket })
+      .on('line', (line) => this.#receive(JSON.parse(line) as Envelope))
+      // readline passes on its input's errors; unheard, a holder that is killed would kill its driver.
+      .on('error', () => undefined);
   }
 
   /** @throws the connection's own error: ENOENT or ECONNREFUSED when no holder listens there. */
@@ -50,6 +55,7 @@ export class HolderConnection {
     operation: Operation,
     params: HolderOperations[Operation]['params'],
   ): Promise<HolderOperations[Operation]['result']> {
+    if (this.#gone !== undefined) return Promise.reject(this.#gone);
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject });
