@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Lab } from '../lab.ts';
 import type { EchoReply } from '../station/protocol.ts';
 import { parseTopology } from '../topology/load.ts';
+import { internetSetup } from './internet.ts';
 
 const topology = parseTopology(
   `
@@ -33,10 +34,12 @@ const servers = ['198.51.100.7', '198.51.100.8'];
 
 let lab: Lab;
 let serverA: number;
+let clientResponders: Record<string, number>;
 beforeAll(async () => {
   lab = await Lab.up({ name: `network-test-${process.pid}`, topology, agents: false });
   const started = await Promise.all(['server-a', 'server-b', 'client-p', 'client-s'].map(startEcho));
   serverA = started[0] ?? 0;
+  clientResponders = { 'client-p': started[2] ?? 0, 'client-s': started[3] ?? 0 };
 });
 afterAll(async () => {
   await lab.down();
@@ -120,7 +123,9 @@ describe('a home router', () => {
       await shell('internet', `ip route del ${inside}/32`);
     }
     expect(await counted(router, 'unsolicited to the LAN')).toBe(before + 1);
-    // The responder itself is there.
+    // An answer would die on the internet for its source: what counts is what the responder saw.
+    const server = clientResponders[client] ?? 0;
+    expect(await station(client).request('echoSightings', { server })).toEqual({ sightings: [] });
     expect(await probe(client, inside)).toMatchObject({ outcome: 'answered' });
   });
 });
@@ -148,6 +153,11 @@ describe('the internet', () => {
     const before = await counted('internet', 'anti-spoofing');
     expect(await sentAs(source)).toEqual([]);
     expect(await counted('internet', 'anti-spoofing')).toBe(before + 1);
+  });
+
+  test.each([[[]], [['10.0.0.0/8', '10.1.0.0/16']]])('may be told to drop %j', async (drops) => {
+    const { nft = '' } = internetSetup({ ...topology, internet: { drops } });
+    await lab.host('internet').exec(['nft', '--check', '-f', '-'], { input: nft });
   });
 
   test('carries a public source, so that what it drops it drops for the prefix alone', async () => {
