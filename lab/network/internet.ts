@@ -15,13 +15,16 @@ export const forwardingSysctls: Readonly<Record<string, string>> = {
  * it does outside; without this rule the lab would show deliveries that no real network makes.
  */
 export function internetSetup(topology: Topology): HostSetup {
+  const { drops } = topology.internet;
+  // nft refuses an empty set.
+  const dropped =
+    drops.length === 0 ? '' : `    ip saddr { ${drops.join(', ')} } counter drop comment "anti-spoofing"\n`;
   return {
     sysctls: forwardingSysctls,
     nft: `table ip internet {
   chain forward {
     type filter hook forward priority filter; policy accept;
-    ip saddr { ${topology.internet.drops.join(', ')} } counter drop comment "anti-spoofing"
-  }
+${dropped}  }
 }
 `,
   };

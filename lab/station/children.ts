@@ -10,16 +10,28 @@ type Spawn = StationOperations['spawn'];
 /** More than this from one command is a mistake, not a result: 16 MiB each of output and errors. */
 const outputLimit = 16 * 1024 * 1024;
 
-const running = new Set<ChildProcess>();
+const running = new Set<number>();
 
-/** Each child leads a process group of its own, so that a shell's children go with it. */
-function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
+/**
+ * Each child leads a process group of its own, so that a shell's children go with it. A group outlives its leader while
+ * a command's background runs; its number is not given to another process before that.
+ */
+const groups = new Set<number>();
+
+/** @returns false when nobody is left in the group */
+function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(-child.pid, signal);
-  } catch {
-    // Already gone.
+    process.kill(-group, signal);
+    return true;
+  } catch (error) {
+    // Not permitted: somebody is there.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
+}
+
+/** An ended group's number may be taken by another one: forgotten at every start and end of a child. */
+function forgetEndedGroups(): void {
+  for (const group of groups) if (!running.has(group) && !signalGroup(group, 0)) groups.delete(group);
 }
 
 function start(
@@ -34,9 +46,15 @@ function start(
     detached: true,
     env: env === undefined ? process.env : { ...process.env, ...env },
   });
-  running.add(child);
-  child.once('exit', () => running.delete(child));
-  child.once('error', () => running.delete(child));
+  forgetEndedGroups();
+  const { pid } = child;
+  if (pid === undefined) return child;
+  running.add(pid);
+  groups.add(pid);
+  child.once('exit', () => {
+    running.delete(pid);
+    forgetEndedGroups();
+  });
   return child;
 }
 
@@ -50,7 +68,10 @@ export function exec({ argv, input, timeoutMs, env }: Exec['params']): Promise<E
     let failure: Error | undefined;
     const abort = (why: string): void => {
       failure = new Error(`\`${argv.join(' ')}\` ${why}`);
-      killGroup(child, 'SIGKILL');
+      if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL');
+      // A daemon that left the group may hold the other end: its output is not waited for.
+      child.stdout?.destroy();
+      child.stderr?.destroy();
     };
     const timer = setTimeout(() => abort(`did not end within ${timeoutMs} ms and was killed`), timeoutMs);
     for (const name of ['stdout', 'stderr'] as const) {
@@ -113,10 +134,11 @@ export function spawnProcess(
 
 /** Signals one of this station's processes, and only the process itself. @throws Error when it is not one of them. */
 export function signalProcess({ pid, signal }: StationOperations['kill']['params']): void {
+  if (!running.has(pid)) throw new Error(`${pid} is no process of this station, or it has ended`);
   process.kill(pid, signal as NodeJS.Signals);
 }
 
 /** Ends everything this station started. */
 export function killAll(): void {
-  for (const child of running) killGroup(child, 'SIGKILL');
+  for (const group of groups) signalGroup(group, 'SIGKILL');
 }

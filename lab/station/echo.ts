@@ -14,6 +14,7 @@ interface Responder {
   servers: Server[];
   /** Open connections by `peer:peerPort`. */
   connections: Map<string, Socket>;
+  stopped: boolean;
 }
 
 const responders = new Map<number, Responder>();
@@ -27,12 +28,13 @@ function responder(server: number): Responder {
 
 /** Notes what arrived and gives the answer, unless this responder is silent. */
 function answerTo(
-  { request, sightings }: Responder,
+  responder: Responder,
   bytes: Buffer,
   peer: { address: string; port: number },
   port: number,
   send: (answer: Buffer) => void,
 ): void {
+  const { request, sightings } = responder;
   const message = parseMessage<EchoRequest>(bytes);
   const id = message?.id ?? '';
   const sighting = {
@@ -47,7 +49,10 @@ function answerTo(
   if (request.silent === true || message === null) return;
   const { pod, node } = request;
   const reply: EchoReply = { id, peer: peer.address, peerPort: peer.port, port, pod, node, received: bytes.length };
-  const answer = (): void => send(padded(reply, message.replySize));
+  const answer = (): void => {
+    // A delayed answer may come due when the sockets are closed: sending then would throw and end the station.
+    if (!responder.stopped) send(padded(reply, message.replySize));
+  };
   if (request.delayMs === undefined || request.delayMs === 0) answer();
   else setTimeout(answer, request.delayMs);
 }
@@ -97,7 +102,9 @@ function listenTcp(responder: Responder, port: number): Promise<void> {
 /** @throws Error with the errno when a port of the range cannot be bound; then none is */
 export async function startEcho(request: EchoServerRequest): Promise<StationOperations['echoStart']['result']> {
   const server = nextServer++;
-  const made: Responder = { request, sightings: [], datagramSockets: new Map(), servers: [], connections: new Map() };
+  const made: Responder = {
+    ...{ request, sightings: [], datagramSockets: new Map(), servers: [], connections: new Map(), stopped: false },
+  };
   responders.set(server, made);
   const listen = request.protocol === 'UDP' ? listenUdp : listenTcp;
   const ports = Array.from(
@@ -114,7 +121,9 @@ export async function startEcho(request: EchoServerRequest): Promise<StationOper
 }
 
 export function stopEcho(server: number): void {
-  const { datagramSockets, servers, connections } = responder(server);
+  const stopped = responder(server);
+  const { datagramSockets, servers, connections } = stopped;
+  stopped.stopped = true;
   responders.delete(server);
   for (const socket of datagramSockets.values()) closeSocket(socket);
   for (const each of servers) each.close();

@@ -58,18 +58,14 @@ class Flow {
   /** Sends no more, waits until every request is answered or lost, and closes. */
   async stop(): Promise<FlowReport> {
     clearTimeout(this.#timer);
-    const deadline = performance.now() + answerWindowMs;
-    while (this.#sentAt.size > 0 && performance.now() < deadline) {
+    const stopped = performance.now();
+    while (this.#sentAt.size > 0 && performance.now() < stopped + answerWindowMs) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    const silence = performance.now() - this.#lastAnswerAt;
     const report = this.report();
     this.#close();
-    // Nobody asked during the wait above, so its silence is no gap unless something is missing.
-    return {
-      ...report,
-      longestGapMs: report.lost + this.#sentAt.size > 0 ? Math.max(report.longestGapMs, silence) : this.#longestGapMs,
-    };
+    // Nobody asked during the wait above: its silence is no gap.
+    return { ...report, longestGapMs: Math.max(this.#longestGapMs, stopped - this.#lastAnswerAt) };
   }
 
   #next(): void {
@@ -88,6 +84,8 @@ class Flow {
   }
 
   #receive(bytes: Buffer, from: string, fromPort: number): void {
+    // While the flow stops no timer looks for requests whose time is over: a late answer must not count.
+    this.#expire();
     const reply = parseMessage<EchoReply>(bytes);
     if (reply === null || !this.#sentAt.delete(Number(reply.id))) return;
     const now = performance.now();

@@ -76,8 +76,10 @@ async function answer(line: string): Promise<void> {
   try {
     const request = JSON.parse(line) as StationRequest;
     id = request.id;
-    const handler = handlers[request.operation] as ((params: unknown) => unknown) | undefined;
-    if (handler === undefined) throw new Error(`a station knows no operation "${request.operation}"`);
+    if (!Object.hasOwn(handlers, request.operation)) {
+      throw new Error(`a station knows no operation "${request.operation}"`);
+    }
+    const handler = handlers[request.operation] as (params: unknown) => unknown;
     say({ id, result: await handler(request.params) });
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;

@@ -96,11 +96,17 @@ export function checkAddressPlan(topology: Topology): TopologyProblem[] {
 
   const mesh = parseSubnet(topology.mesh.cidr);
   const meshAddresses = new Claims('mesh address', problems);
-  const join = (host: { name: string; meshAddress: string }, path: (string | number)[]): void => {
+  const join = (host: { name: string; interface: string; meshAddress: string }, path: (string | number)[]): void => {
     if (!contains(mesh, parseAddress(host.meshAddress))) {
       problems.push({
         path: [...path, 'meshAddress'],
         message: `${host.meshAddress} is not in the mesh's ${topology.mesh.cidr}`,
+      });
+    }
+    if (host.interface === topology.mesh.interface) {
+      problems.push({
+        path: [...path, 'interface'],
+        message: `${host.name} has its mesh interface under that name (mesh.interface): its uplink needs another`,
       });
     }
     meshAddresses.take(host.meshAddress, host.name, [...path, 'meshAddress']);

@@ -46,6 +46,18 @@ describe('topology files', () => {
       'nodes.0.address = "203.0.113.1": address 203.0.113.1 of edge-a is already taken by the internet',
     ],
     [
+      'an uplink named as the mesh interface',
+      'interface: enp1s0,',
+      'interface: wt0,',
+      'nodes.0.interface = "wt0": edge-a has its mesh interface under that name (mesh.interface): its uplink needs another',
+    ],
+    [
+      "the control host's uplink named as the mesh interface",
+      'site: datacenter-c, interface: eth0',
+      'site: datacenter-c, interface: wt0',
+      'control.interface = "wt0": control has its mesh interface under that name',
+    ],
+    [
       'unknown site',
       'site: cafe,',
       'site: pub,',

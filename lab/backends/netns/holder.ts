@@ -154,8 +154,10 @@ async function answer(
   request: { id: number; operation: HolderOperation; params: unknown },
 ): Promise<void> {
   try {
-    const handler = handlers[request.operation] as ((params: unknown) => unknown) | undefined;
-    if (handler === undefined) throw new Error(`the holder knows no operation ${request.operation}`);
+    if (!Object.hasOwn(handlers, request.operation)) {
+      throw new Error(`the holder knows no operation ${request.operation}`);
+    }
+    const handler = handlers[request.operation] as (params: unknown) => unknown;
     send(client, { host: '', message: { id: request.id, result: await handler(request.params) } });
   } catch (error) {
     send(client, { host: '', message: { id: request.id, error: { message: (error as Error).message } } });
@@ -167,6 +169,7 @@ function receive(client: net.Socket, line: string): void {
     host: string;
     message: { id: number; operation: HolderOperation; params: unknown };
   };
+  if (typeof message !== 'object' || message === null) throw new Error('it has no `message`');
   if (host === '') {
     void answer(client, message);
     return;
@@ -183,17 +186,16 @@ function receive(client: net.Socket, line: string): void {
 
 const server = net.createServer((client) => {
   clients.add(client);
-  createInterface({ input: client })
-    .on('line', (line) => {
-      try {
-        receive(client, line);
-      } catch (error) {
-        const message = { id: -1, error: { message: `not a message: ${(error as Error).message}` } };
-        send(client, { host: '', message });
-      }
-    })
-    // readline passes on the socket's errors as its own: a driver that dies while it is answered must not end the lab.
-    .on('error', () => undefined);
+  const lines = createInterface({ input: client });
+  // readline passes on its input's errors; unheard, a client that is killed (ECONNRESET) would end the lab.
+  lines.on('error', () => undefined);
+  lines.on('line', (line) => {
+    try {
+      receive(client, line);
+    } catch (error) {
+      send(client, { host: '', message: { id: -1, error: { message: `not a message: ${(error as Error).message}` } } });
+    }
+  });
   const gone = (): void => {
     clients.delete(client);
     for (const [number, waiting] of pending) if (waiting.client === client) pending.delete(number);
