@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { waitFor } from '../scenario/wait.ts';
+import { waitFor } from '../wait.ts';
 import type { EchoServerRequest, ProbeRequest, ProbeResult, StationOperation } from './protocol.ts';
 import { isRunning, type OpenStation, openStation } from './testing/open-station.ts';
 
