@@ -187,5 +187,7 @@ describe('the mesh', () => {
     const handshakes = await shell('worker-s', 'wg show wt0 dump');
     expect(handshakes).toMatch(/\t100\.64\.0\.4\/32\t0\t/);
     expect(handshakes).toMatch(/\t100\.64\.0\.2\/32\t[1-9]\d+\t/);
+    // Nobody can say where a member behind a symmetric NAT is.
+    expect(await shell('worker-p', 'wg show wt0 dump')).toContain('\t(none)\t100.64.0.3/32\t');
   });
 });
