@@ -55,6 +55,9 @@ function send(client: net.Socket, envelope: Envelope): void {
 
 /** What a host needs before its station: loopback up, and with mounts of its own its name and its WireGuard sockets. */
 const loopback = 'ip link set lo up';
+// A new network namespace takes over the machine's defaults: strict reverse path filtering there (RHEL, ufw) would be
+// in force here too. Set before the first device comes, since each takes the default over when it is made.
+const noFilter = 'for f in all default; do echo 0 > /proc/sys/net/ipv4/conf/$f/rp_filter; done';
 // The host's own /sys shows its own devices; where a user namespace may not mount it, nothing of the lab misses it.
 const mounts = 'hostname "$0"; mount -t sysfs sysfs /sys 2>/dev/null; mount -t tmpfs tmpfs /run/wireguard';
 
@@ -65,7 +68,8 @@ const mounts = 'hostname "$0"; mount -t sysfs sysfs /sys 2>/dev/null; mount -t t
 function stationCommand(start: StationStart): string[] {
   const station = [process.execPath, stationProgram as string];
   if (start.networkNamespace === null) return station;
-  const prelude = start.ownMounts ? `${mounts} && ${loopback}` : loopback;
+  const everywhere = `${loopback} && ${noFilter}`;
+  const prelude = start.ownMounts ? `${mounts} && ${everywhere}` : everywhere;
   return [
     ...['nsenter', `--net=/run/netns/${start.networkNamespace}`],
     ...(start.ownMounts ? ['unshare', '--mount', '--propagation', 'slave', '--uts'] : []),
