@@ -22,14 +22,11 @@ export async function startCapture(host: Host, device: string, filter: string): 
   const name = `capture-${next++}`;
   const file = `/run/lab/${host.name}-${name}.pcap`;
   // Without immediate mode the last packets stay in the kernel's buffer when tcpdump ends, and -U writes each at once.
-  // -Z root, because the lab's root may not become another user in a user namespace.
   const process = await host.spawn(name, [
     'tcpdump',
     '--immediate-mode',
     '-U',
     '-n',
-    '-Z',
-    'root',
     '-i',
     device,
     '-w',
@@ -45,7 +42,9 @@ export async function startCapture(host: Host, device: string, filter: string): 
     async () => {
       const said = await host.readLog(name);
       if (said.includes('listening on')) return true;
-      throw new Error(said.trim());
+      // It gives up its privileges at the start, for which a user namespace has no other user to become.
+      const hint = said.includes("Couldn't change to") ? ' (captures need a lab that was started as root)' : '';
+      throw new Error(`${said.trim()}${hint}`);
     },
     { timeoutMs: 3000 },
   );
