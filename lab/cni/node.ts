@@ -19,10 +19,18 @@ export function nodeMac(node: CniNode): string {
   return `0a:58:01:00:00:${node.index.toString(16).padStart(2, '0')}`;
 }
 
-function conf(device: string, rpFilter = '0'): Record<string, string> {
+/**
+ * Cilium turns the reverse path filter off for `all`, because the larger of it and a device's own counts. The others are
+ * named because a new namespace has its values from the host, some of which filter strictly.
+ */
+function unfiltered(device: string): Record<string, string> {
+  return { [`net.ipv4.conf.${device}.rp_filter`]: '0' };
+}
+
+function conf(device: string): Record<string, string> {
   return {
+    ...unfiltered(device),
     [`net.ipv4.conf.${device}.forwarding`]: '1',
-    [`net.ipv4.conf.${device}.rp_filter`]: rpFilter,
     [`net.ipv4.conf.${device}.accept_local`]: '1',
     [`net.ipv4.conf.${device}.send_redirects`]: '0',
   };
@@ -56,7 +64,15 @@ export function cniNodeSetup(
     ],
     bridge: peers.map((peer) => `fdb add ${nodeMac(peer)} dev cilium_vxlan dst ${peer.meshAddress}`),
     tc: ['qdisc add dev cilium_vxlan ingress'],
-    sysctls: { ...conf('cilium_host'), ...conf('cilium_net'), ...conf('cilium_vxlan') },
+    sysctls: {
+      ...unfiltered('all'),
+      ...unfiltered('default'),
+      ...unfiltered(node.uplink.device),
+      ...unfiltered(node.meshInterface),
+      ...conf('cilium_host'),
+      ...conf('cilium_net'),
+      ...conf('cilium_vxlan'),
+    },
     iptables: ciliumIptables(node, clusterCidr),
     nft: netdevTable(node, peers),
   };
@@ -71,7 +87,7 @@ export function bpfHostRouting(node: CniNode): string[] {
 }
 
 /**
- * The eBPF programs' stand-in. Measured: this kernel has neither act_skbedit nor act_tunnel_key, so tc can set no mark;
+ * The eBPF programs' stand-in (differences.ts lists which for which). Measured: this kernel has neither act_skbedit nor act_tunnel_key, so tc can set no mark;
  * nftables at netdev ingress can, and forwards to a device as redirect does. What comes out of the tunnel is handed on
  * by tc all the same (see pod.ts): nftables' forward leaves the checksum state of a decapsulated packet wrong, and the
  * pod's kernel drops answers of more than 76 bytes (measured: UdpInCsumErrors).

@@ -1,9 +1,8 @@
-/** What the neighbours do to packets, and that each comes and goes without a trace. */
+/** What kube-proxy does to packets, and that each neighbour comes and goes without a trace. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Host } from '../backends/host.ts';
 import type { CniNode } from '../cni/cni-node.ts';
 import { formatIptables, parseIptables } from '../cni/iptables-text.ts';
-import { packetsBetween, snapshotCounters } from '../evidence/counters.ts';
 import { Lab } from '../lab.ts';
 import { applyHostSetup } from '../network/host-setup.ts';
 import type { ProbeResult, Protocol } from '../station/protocol.ts';
@@ -11,7 +10,6 @@ import { loadTopology } from '../topology/load.ts';
 import type { Pod } from '../workload/workload.ts';
 import { neighbourAbsence } from './absence.ts';
 import { kubeProxyServices } from './kube-proxy.ts';
-import { netbirdRemoval, netbirdSetup } from './netbird.ts';
 import { wholeNodeSetup } from './node-setup.ts';
 import { neighbourNames } from './registry.ts';
 import type { ServicePort } from './service-rules.ts';
@@ -26,14 +24,12 @@ const protocols = ['UDP', 'TCP'] as const;
 
 let lab: Lab;
 let edge: CniNode;
-let worker: CniNode;
 let onEdge: Pod;
 let onWorker: Pod;
 
 beforeAll(async () => {
   lab = await Lab.up({ name: `neighbours-${process.pid}`, topology, agents: false });
   edge = node('edge-a');
-  worker = node('worker-b');
   await lab.workload.createNamespace('test');
   onEdge = await lab.workload.startPod({ namespace: 'test', name: 'one', node: 'edge-a', ports });
   onWorker = await lab.workload.startPod({ namespace: 'test', name: 'two', node: 'worker-b', ports });
@@ -119,108 +115,6 @@ describe('kube-proxy', () => {
   });
 });
 
-describe('netbird', () => {
-  async function translated(port: number, work: () => Promise<void>): Promise<void> {
-    const host = lab.host('edge-a');
-    await host.exec(['nft', '-f', '-'], {
-      input: `table ip translate {
-  chain prerouting {
-    type nat hook prerouting priority dstnat - 10; policy accept;
-    iifname "wt0" udp dport ${port} dnat ip to ${onEdge.record.address}:3000
-  }
-}
-`,
-    });
-    await work();
-    await host.exec(['nft', 'delete', 'table', 'ip', 'translate']);
-  }
-
-  /** How far a counter of netbird's went on edge-a. */
-  async function moved(subject: string, work: () => Promise<void>): Promise<number> {
-    const before = await snapshotCounters(lab.host('edge-a'));
-    await work();
-    return packetsBetween(before, await snapshotCounters(lab.host('edge-a')), { subject });
-  }
-
-  test('what comes from the mesh and is to be forwarded is dropped unless policy admitted it for this node', async () => {
-    const dropped = await moved('mesh traffic that is not for this node', () =>
-      translated(7000, async () => {
-        expect((await probe('worker-b', edge.meshAddress, 7000)).outcome).toBe('timeout');
-      }),
-    );
-    expect(dropped).toBe(1);
-    const admitted = await moved('admitted and translated', () =>
-      translated(31000, async () => {
-        expect((await probe('worker-b', edge.meshAddress, 31000)).reply?.peer).toBe(worker.meshAddress);
-      }),
-    );
-    expect(admitted).toBe(1);
-  });
-
-  test.each([
-    [30500, 'answered', 0],
-    [7001, 'timeout', 1],
-  ])("a node's own port %d is %s to its peers", async (port, outcome, drops) => {
-    const host = lab.host('edge-a');
-    const { server } = await host.station.request('echoStart', { protocol: 'UDP', port, pod: 'host', node: 'edge-a' });
-    const dropped = await moved('no policy admits it', async () => {
-      expect((await probe('worker-b', edge.meshAddress, port)).outcome).toBe(outcome);
-    });
-    expect(dropped).toBe(drops);
-    // The responder is there: the internet reaches it by the uplink, which netbird does not guard.
-    expect((await probe('client-a', edge.uplink.address, port)).outcome).toBe('answered');
-    await host.station.request('echoStop', { server });
-  });
-
-  test('writes the whole conntrack mark of flows from the mesh and into it', async () => {
-    await translated(31001, async () => {
-      expect((await probe('worker-b', edge.meshAddress, 31001)).outcome).toBe('answered');
-    });
-    const mark = async (host: string): Promise<string | undefined> =>
-      / mark=(\d+)/.exec(
-        (await lab.host(host).exec(['conntrack', '-L', '-p', 'udp', '--orig-port-dst', '31001'])).stdout,
-      )?.[1];
-    expect(Number(await mark('edge-a'))).toBe(0x1bd10);
-    expect(Number(await mark('worker-b'))).toBe(0x1bd11);
-  });
-
-  test.each([
-    [4790, true],
-    [4999, false],
-  ])('a VXLAN link over UDP %d passes only where policy admits its port: %s', async (port, passes) => {
-    const ends = [
-      { host: lab.host('edge-a'), own: edge, peer: worker, address: '169.254.99.0/31' },
-      { host: lab.host('worker-b'), own: worker, peer: edge, address: '169.254.99.1/31' },
-    ];
-    for (const { host, own, peer, address } of ends)
-      await applyHostSetup(host, {
-        ip: [
-          `link add lab-link type vxlan id 99 local ${own.meshAddress} remote ${peer.meshAddress} dstport ${port}`,
-          `addr add ${address} dev lab-link`,
-          'link set lab-link up',
-        ],
-      });
-    const ping = ['ping', '-c', '1', '-W', '1', '169.254.99.1'];
-    const { code } = await lab.host('edge-a').exec(ping, { allowFailure: true });
-    for (const { host } of ends) await host.exec(['ip', 'link', 'del', 'lab-link']);
-    expect(code === 0).toBe(passes);
-  });
-
-  test('enforces the policy it is given', async () => {
-    const host = lab.host('edge-a');
-    const { server } = await host.station.request('echoStart', {
-      ...{ protocol: 'UDP', port: 7002, pod: 'host', node: 'edge-a' },
-    });
-    expect((await probe('worker-b', edge.meshAddress, 7002)).outcome).toBe('timeout');
-    await applyHostSetup(host, netbirdRemoval(edge));
-    await applyHostSetup(host, netbirdSetup(edge, [{ protocol: 'udp', ports: [8472, [7000, 7010]] }]));
-    expect((await probe('worker-b', edge.meshAddress, 7002)).outcome).toBe('answered');
-    await applyHostSetup(host, netbirdRemoval(edge));
-    await applyHostSetup(host, netbirdSetup(edge));
-    await host.station.request('echoStop', { server });
-  });
-});
-
 describe('leaving out', () => {
   test.each([
     ['netbird', /netbird|0x1bd|wt0|7120|valid_mark = 1/, /KUBE-|CILIUM/],
@@ -250,7 +144,8 @@ describe('leaving out', () => {
     });
     const fresh = node('edge-d');
     const peers = [...lab.nodes.values()].filter((each) => each !== fresh);
-    await applyHostSetup(host, wholeNodeSetup(fresh, peers, { clusterCidr, neighbours: neighbourNames }));
+    const here = { ...fresh, uplink: { ...fresh.uplink, device: 'eth0' } };
+    await applyHostSetup(host, wholeNodeSetup(here, peers, { clusterCidr, neighbours: neighbourNames }));
     expect(await holds(host)).toEqual(await holds(lab.host('edge-d')));
   });
 });

@@ -1,9 +1,11 @@
 /** netbird's rules on a lab node, judged by packets that come in by the mesh. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Lab } from '../lab.ts';
+import { applyHostSetup } from '../network/host-setup.ts';
 import type { Protocol } from '../station/protocol.ts';
 import { loadTopology } from '../topology/load.ts';
 import type { Pod } from '../workload/workload.ts';
+import { type MeshPolicy, netbirdRemoval, netbirdSetup } from './netbird.ts';
 
 const edge = '100.64.93.143';
 
@@ -78,12 +80,57 @@ describe('to the node itself', () => {
     await station.request('echoStop', { server });
   });
 
-  test("a new flow from the mesh carries netbird's conntrack mark", () =>
+  test.each([
+    ['edge-a', 'from the mesh', 0x1bd10],
+    ['worker-b', 'into the mesh', 0x1bd11],
+  ])("on %s a new flow %s carries netbird's conntrack mark, and nobody else's bits", (host, _, mark) =>
     withEcho('UDP', 4790, async () => {
       const { sourcePort } = await probe('worker-b', 'UDP', edge, 4790);
-      const entries = (await shell('conntrack -L -p udp 2>/dev/null')).split('\n');
-      expect(entries.find((entry) => entry.includes(`sport=${sourcePort} dport=4790`))).toContain(`mark=${0x1bd10}`);
-    }));
+      const entries = (await lab.host(host).exec(['conntrack', '-L', '-p', 'udp'])).stdout.split('\n');
+      expect(entries.find((entry) => entry.includes(`sport=${sourcePort} dport=4790`))).toMatch(
+        new RegExp(` mark=${mark} `),
+      );
+    }),
+  );
+
+  test('another policy admits other ports', async () => {
+    const node = lab.nodes.get('edge-a');
+    if (node === undefined) throw new Error('no edge-a');
+    const host = lab.host('edge-a');
+    const replace = async (policy?: MeshPolicy): Promise<void> => {
+      await applyHostSetup(host, netbirdRemoval(node));
+      await applyHostSetup(host, netbirdSetup(node, policy));
+    };
+    await withEcho('UDP', 7002, async () => {
+      expect(await probe('worker-b', 'UDP', edge, 7002)).toMatchObject({ outcome: 'timeout' });
+      await replace([{ protocol: 'udp', ports: [8472, [7000, 7010]] }]);
+      expect(await probe('worker-b', 'UDP', edge, 7002)).toMatchObject({ outcome: 'answered' });
+      await replace();
+    });
+  });
+});
+
+test.each([
+  [4790, true],
+  [4999, false],
+])('a VXLAN link over UDP %d passes only where policy admits its port: %s', async (port, passes) => {
+  const ends = [
+    { name: 'edge-a', peer: 'worker-b', address: '169.254.99.0/31' },
+    { name: 'worker-b', peer: 'edge-a', address: '169.254.99.1/31' },
+  ];
+  for (const { name, peer, address } of ends)
+    await applyHostSetup(lab.host(name), {
+      ip: [
+        `link add lab-link type vxlan id 99 local ${lab.node(name).meshAddress} remote ${lab.node(peer).meshAddress} dstport ${port}`,
+        `addr add ${address} dev lab-link`,
+        'link set lab-link up',
+      ],
+    });
+  const { code } = await lab
+    .host('edge-a')
+    .exec(['ping', '-c', '1', '-W', '1', '169.254.99.1'], { allowFailure: true });
+  for (const { name } of ends) await lab.host(name).exec(['ip', 'link', 'del', 'lab-link']);
+  expect(code === 0).toBe(passes);
 });
 
 describe('translated to a pod and forwarded', () => {

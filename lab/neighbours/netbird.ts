@@ -68,7 +68,7 @@ export function netbirdSetup(node: CniNode, policy: MeshPolicy = defaultMeshPoli
       `rule add pref ${netbirdPreferences[0]} lookup main suppress_prefixlength 0`,
       `rule add pref ${netbirdPreferences[1]} not fwmark ${marks.control} lookup ${netbirdTable}`,
     ],
-    // It also turns rp_filter from 1 to 2 on all but its own device; on a node of the lab nothing has it at 1.
+    // It also turns rp_filter from 1 to 2 on all but its own device; a Cilium node has it at 0.
     sysctls: { 'net.ipv4.conf.all.src_valid_mark': '1' },
     iptables: filterAccepts(device, 'insert'),
     nft: `table ip netbird {
