@@ -7,7 +7,11 @@ export interface CniSwitches {
   masqueradeIntoPodNetwork: boolean;
   /** Route each local pod to its own lxc device instead of the whole range to cilium_host. */
   endpointRoutes: boolean;
-  /** `bpf`: what a pod sends out leaves by the uplink directly, past netfilter and the ip rules. */
+  /**
+   * `bpf`: what a pod sends out leaves by the uplink directly, past netfilter and the ip rules. Answers to what was
+   * translated leave bare, as measured on a real node; so does here what the pod itself begins, which Cilium's own
+   * masquerade would rewrite: that is not emulated.
+   */
   hostRouting: 'legacy' | 'bpf';
 }
 
