@@ -9,9 +9,9 @@ import { isAlive, listLabs, removeStateFolder, stateFolder } from './backends/ne
 import { ClusterClient } from './cluster/client.ts';
 import type { CniNode } from './cni/cni-node.ts';
 import { cniNodes } from './cni/cni-nodes.ts';
-import { cniNodeSetup } from './cni/node.ts';
 import { agentUser, type ControlPlane, startControlPlane } from './control-plane.ts';
-import { type NeighbourName, neighbourNames, neighbourSetups } from './neighbours/registry.ts';
+import { wholeNodeSetup } from './neighbours/node-setup.ts';
+import { type NeighbourName, neighbourNames } from './neighbours/registry.ts';
 import { awaitMesh, buildMesh, buildUnderlay } from './network/build.ts';
 import { applyHostSetup } from './network/host-setup.ts';
 import { hostsOf, routerName } from './network/segments.ts';
@@ -215,19 +215,11 @@ async function endHolder(connection: HolderConnection, name: string): Promise<vo
 
 async function buildNodes(backend: Backend, topology: Topology, neighbours: readonly NeighbourName[]): Promise<void> {
   const all = [...cniNodes(topology).values()];
-  const cluster = { clusterCidr: topology.pods.cidr, kubeProxy: neighbours.includes('kube-proxy') };
+  const cluster = { clusterCidr: topology.pods.cidr, neighbours };
   await Promise.all(
-    all.map(async (node) => {
-      const host = backend.host(node.name);
-      await applyHostSetup(
-        host,
-        cniNodeSetup(
-          node,
-          all.filter((other) => other !== node),
-          cluster,
-        ),
-      );
-      for (const setup of neighbourSetups(node, neighbours)) await applyHostSetup(host, setup);
+    all.map((node) => {
+      const peers = all.filter((other) => other !== node);
+      return applyHostSetup(backend.host(node.name), wholeNodeSetup(node, peers, cluster));
     }),
   );
 }
