@@ -101,7 +101,8 @@ export class Faults {
         response.destroy();
         return true;
       case 'Reset':
-        response.socket?.resetAndDestroy();
+        // A RST is for plain TCP only: Node refuses it on the TLS socket of a connection, which is cut instead.
+        response.socket?.destroy();
         return true;
       case 'Garbage':
         response.writeHead(200, { 'content-type': 'application/json' }).end('{"kind":');

@@ -1,5 +1,5 @@
 /** One JSON line per request, for people and for scenarios that count requests. */
-import { createWriteStream } from 'node:fs';
+import { closeSync, openSync, writeSync } from 'node:fs';
 
 export interface RequestLine {
   /** ISO 8601. */
@@ -18,18 +18,25 @@ export interface RequestLine {
 
 export interface RequestLog {
   write(line: RequestLine): void;
-  close(): Promise<void>;
+  close(): void;
 }
 
 /** `file` as in the configuration: a path, `stderr`, or undefined for none. */
 export function openRequestLog(file: string | undefined): RequestLog {
-  if (file === undefined) return { write: () => {}, close: async () => {} };
+  if (file === undefined) return { write: () => {}, close: () => {} };
   if (file === 'stderr') {
-    return { write: (line) => process.stderr.write(`${JSON.stringify(line)}\n`), close: async () => {} };
+    return { write: (line) => process.stderr.write(`${JSON.stringify(line)}\n`), close: () => {} };
   }
-  const stream = createWriteStream(file, { flags: 'a' });
+  // Written at once: a line costs some 10 us, and nothing is missing when the process is killed.
+  const descriptor = openSync(file, 'a');
+  let open = true;
   return {
-    write: (line) => stream.write(`${JSON.stringify(line)}\n`),
-    close: () => new Promise((resolve) => stream.end(resolve)),
+    write(line) {
+      if (open) writeSync(descriptor, `${JSON.stringify(line)}\n`);
+    },
+    close() {
+      open = false;
+      closeSync(descriptor);
+    },
   };
 }

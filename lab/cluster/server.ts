@@ -76,12 +76,11 @@ export async function startServer(config: ParsedConfig): Promise<RunningServer> 
     async close() {
       api.endWatches();
       faults.lift();
-      for (const server of servers) {
-        server.close();
-        server.closeAllConnections();
-      }
+      const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
+      for (const server of servers) server.closeAllConnections();
+      await Promise.all(closed);
       rmSync(config.unixSocket, { force: true });
-      await log.close();
+      log.close();
     },
   };
 }
