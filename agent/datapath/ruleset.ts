@@ -24,10 +24,9 @@ const setDeclarations = {
   'link-marks': 'map link-marks { type ifname . ipv4_addr : mark; }',
   // Counts every request packet by mapping; the maps above see the first packet of a flow only.
   requests: 'set requests { type ifname . inet_proto . inet_service; flags interval; counter; }',
-  // Original destinations of flows that end in a pod of this node.
-  'dialled-addresses': 'set dialled-addresses { type ipv4_addr; }',
-  'dialled-tcp-ports': 'set dialled-tcp-ports { type inet_service; flags interval; }',
-  'dialled-udp-ports': 'set dialled-udp-ports { type inet_service; flags interval; }',
+  // What clients dialled whose flows end in a pod of this node.
+  'dialled-tcp': 'set dialled-tcp { type ipv4_addr . inet_service; flags interval; counter; }',
+  'dialled-udp': 'set dialled-udp { type ipv4_addr . inet_service; flags interval; counter; }',
 } as const;
 
 export type SetName = keyof typeof setDeclarations;
@@ -90,9 +89,10 @@ export const chains: readonly ChainText[] = [
     hook: 'type nat hook postrouting priority srcnat - 10; policy accept;',
     rules: (['tcp', 'udp'] as const).map((protocol) => ({
       // Source NAT is set up once per flow: claiming the flow unchanged keeps a CNI's masquerade off it. Matched by what
-      // the client dialled, so that nobody else's flow to the same pod is claimed.
+      // the client dialled, address and port together, so that nobody else's flow is claimed. nft 1.0.6 takes `proto-dst`
+      // into a concatenation once the protocol is known: hence a rule and a set for each.
       comment: `client's ${protocol.toUpperCase()} address stays`,
-      text: `ct status dnat ct original ip daddr @dialled-addresses meta l4proto ${protocol} ct original proto-dst @dialled-${protocol}-ports counter snat ip to ip saddr`,
+      text: `ct status dnat meta l4proto ${protocol} ct original ip daddr . ct original proto-dst @dialled-${protocol} counter snat ip to ip saddr`,
     })),
   },
 ];
@@ -130,19 +130,51 @@ function portText({ port, endPort }: { port: number; endPort: number }): string 
   return port === endPort ? String(port) : `${port}-${endPort}`;
 }
 
-/** Disjoint ranges that cover the same ports: an interval set takes no overlaps. */
-function union(ranges: readonly { port: number; endPort: number }[]): { port: number; endPort: number }[] {
-  const merged: { port: number; endPort: number }[] = [];
-  for (const range of [...ranges].sort((a, b) => a.port - b.port)) {
+interface DialledPorts {
+  port: number;
+  endPort: number;
+  /** Mappings behind them. */
+  portMaps: string[];
+}
+
+/**
+ * Disjoint ranges that cover the same ports: an interval set takes no overlaps. They occur where two interfaces have one
+ * address and different mappings.
+ */
+function disjoint(deliveries: readonly Delivery[]): DialledPorts[] {
+  const merged: DialledPorts[] = [];
+  for (const { port, endPort, portMap } of [...deliveries].sort((a, b) => a.port - b.port || a.endPort - b.endPort)) {
     const last = merged.at(-1);
-    if (last !== undefined && range.port <= last.endPort + 1) last.endPort = Math.max(last.endPort, range.endPort);
-    else merged.push({ port: range.port, endPort: range.endPort });
+    if (last === undefined || port > last.endPort) {
+      merged.push({ port, endPort, portMaps: [portMap] });
+    } else {
+      last.endPort = Math.max(last.endPort, endPort);
+      if (!last.portMaps.includes(portMap)) last.portMaps.push(portMap);
+    }
   }
   return merged;
 }
 
+function dialledElements(deliveries: readonly Delivery[]): Elements {
+  const byAddress = new Map<string, Delivery[]>();
+  for (const delivery of deliveries) {
+    for (const address of delivery.dialledAddresses) {
+      const there = byAddress.get(address);
+      if (there === undefined) byAddress.set(address, [delivery]);
+      else there.push(delivery);
+    }
+  }
+  const elements: Elements = new Map();
+  for (const [address, there] of byAddress) {
+    for (const range of disjoint(there)) {
+      elements.set(`${address} . ${portText(range)}`, { comment: elementComment(range.portMaps.sort().join(' ')) });
+    }
+  }
+  return elements;
+}
+
 /** What the sets hold for a plan. */
-export function elementsOf({ deliveries, returnPaths }: Pick<NodePlan, 'deliveries' | 'returnPaths'>): ElementSets {
+export function elementsOf({ deliveries, returnPaths }: RulesetPlan): ElementSets {
   const sets = Object.fromEntries(setNames.map((name) => [name, new Map()])) as ElementSets;
   for (const delivery of deliveries) {
     const key = deliveryKey(delivery);
@@ -158,12 +190,8 @@ export function elementsOf({ deliveries, returnPaths }: Pick<NodePlan, 'deliveri
     sets['link-marks'].set(`"${device}" . ${address}`, { value: `0x${mark.toString(16)}` });
   }
   const toPods = deliveries.filter((delivery) => delivery.targetIsPod);
-  for (const address of toPods.flatMap((delivery) => delivery.dialledAddresses))
-    sets['dialled-addresses'].set(address, {});
-  for (const protocol of ['TCP', 'UDP'] as const) {
-    const ranges = union(toPods.filter((delivery) => delivery.protocol === protocol));
-    for (const range of ranges) sets[`dialled-${protocolName(protocol)}-ports` as SetName].set(portText(range), {});
-  }
+  sets['dialled-tcp'] = dialledElements(toPods.filter((delivery) => delivery.protocol === 'TCP'));
+  sets['dialled-udp'] = dialledElements(toPods.filter((delivery) => delivery.protocol === 'UDP'));
   return sets;
 }
 
@@ -203,9 +231,24 @@ export function renderTable(sets: ElementSets): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** The part of a plan that the table holds. */
+export type RulesetPlan = Pick<NodePlan, 'deliveries' | 'returnPaths'>;
+
 /** What golden files hold and `render` prints: the table a plan asks for. */
-export function renderRuleset(plan: Pick<NodePlan, 'deliveries' | 'returnPaths'>): string {
+export function renderRuleset(plan: RulesetPlan): string {
   return renderTable(elementsOf(plan));
+}
+
+/**
+ * The smallest transaction from one plan to another: elements, as long as both need a table. Counters of what stays in
+ * place go on. Empty when nothing differs.
+ * @param previous null where what the kernel holds is unknown: the whole table is written then
+ */
+export function renderChange(previous: RulesetPlan | null, plan: RulesetPlan): string {
+  if (previous === null) return renderRuleset(plan);
+  const [from, to] = [elementsOf(previous), elementsOf(plan)];
+  if (isEmpty(from) && isEmpty(to)) return '';
+  return isEmpty(from) || isEmpty(to) ? renderTable(to) : renderElementChanges(from, to);
 }
 
 /** One transaction from one state of the sets to another; empty when they are the same. */
