@@ -1,6 +1,6 @@
 /** `kuport-agent render`: what a node would hold for manifests, as text. Touches nothing. */
 import { readFile } from 'node:fs/promises';
-import type { V1EndpointSlice, V1Namespace, V1Node, V1Service } from '@kubernetes/client-node';
+import type { V1ConfigMap, V1EndpointSlice, V1Namespace, V1Node, V1Service } from '@kubernetes/client-node';
 import { LineCounter, parseAllDocuments } from 'yaml';
 import type { PortMap, PortMapClass } from '../api/types.ts';
 import { renderRouting } from '../datapath/routing.ts';
@@ -42,7 +42,8 @@ export function renderNode(snapshot: ClusterSnapshot, node: string): { nft: stri
   return { nft: renderRuleset(nodePlan), ip: renderRouting(nodePlan), plan: nodePlan };
 }
 
-type Collected = { -readonly [Key in keyof ClusterSnapshot]: ClusterSnapshot[Key][number][] };
+type ListName = Exclude<keyof ClusterSnapshot, 'cniConfig'>;
+type Collected = { -readonly [Key in ListName]: ClusterSnapshot[Key][number][] } & Pick<ClusterSnapshot, 'cniConfig'>;
 
 function emptySnapshot(): Collected {
   return { nodes: [], namespaces: [], classes: [], portMaps: [], services: [], endpointSlices: [] };
@@ -54,8 +55,13 @@ function add(snapshot: Collected, object: { kind?: string }): void {
   else if (object.kind === 'Namespace') snapshot.namespaces.push(object as V1Namespace);
   else if (object.kind === 'Service') snapshot.services.push(object as V1Service);
   else if (object.kind === 'EndpointSlice') snapshot.endpointSlices.push(object as V1EndpointSlice);
+  else if (object.kind === 'ConfigMap') addConfigMap(snapshot, object as V1ConfigMap);
   else if (object.kind === 'PortMap') snapshot.portMaps.push(object as PortMap);
   else if (object.kind === 'PortMapClass') snapshot.classes.push(object as PortMapClass);
+}
+
+function addConfigMap(snapshot: Collected, { metadata, data }: V1ConfigMap): void {
+  if (metadata?.namespace === 'kube-system' && metadata.name === 'cilium-config') snapshot.cniConfig = data ?? {};
 }
 
 function addManifests(snapshot: Collected, text: string, file: string): void {

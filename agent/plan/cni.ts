@@ -1,0 +1,29 @@
+/** What Cilium's own configuration says, in the keys of ConfigMap kube-system/cilium-config. */
+
+type CniConfig = Readonly<Record<string, string>>;
+
+/** Ports that tunnels have unless the configuration names another. */
+const defaultTunnelPorts: Readonly<Record<string, number>> = { vxlan: 8472, geneve: 6081 };
+
+/** UDP port of the CNI's own tunnel; Cilium's default where nothing is known. */
+export function cniTunnelPort(config: CniConfig = {}): number {
+  const { 'tunnel-port': port = '', 'tunnel-protocol': protocol = 'vxlan' } = config;
+  // "0" stands for the default.
+  return Number(port) || (defaultTunnelPorts[protocol] ?? 8472);
+}
+
+/**
+ * Why replies of pods never pass the host's netfilter, or null where they do. With BPF host routing a request is
+ * translated and counted, its reply leaves bare and the conntrack entry stays UNREPLIED (measured on Cilium 1.19).
+ */
+export function hostBypass(config: CniConfig = {}): string | null {
+  const is = (key: string, value: 'true' | 'false'): boolean => config[key] === value;
+  const masqueradesInBpf =
+    is('enable-bpf-masquerade', 'true') ||
+    (is('enable-ipv4-masquerade', 'false') && is('enable-ipv6-masquerade', 'false'));
+  const bypasses =
+    is('kube-proxy-replacement', 'true') && masqueradesInBpf && !is('enable-host-legacy-routing', 'true');
+  return bypasses
+    ? 'Cilium routes past the host\'s stack (BPF host routing), where replies cannot be sent back: set enable-host-legacy-routing: "true" in ConfigMap kube-system/cilium-config and restart its agents'
+    : null;
+}
