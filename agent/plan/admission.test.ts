@@ -1,3 +1,4 @@
+import type { V1Service } from '@kubernetes/client-node';
 import { describe, expect, test } from 'vitest';
 import { admitAll } from './admission.ts';
 import type { ClusterSnapshot } from './snapshot.ts';
@@ -24,6 +25,15 @@ describe('a mapping is refused with the object, field, value and way out', () =>
       },
     },
   );
+  const atEdge = portMapClass(
+    {},
+    { status: { nodes: [{ name: 'edge-a', ready: true, message: '', addresses: { enp1s0: '203.0.113.9' } }] } },
+  );
+  const balanced = (ip: string): V1Service => ({
+    metadata: { namespace: 'web', name: 'front' },
+    spec: { ports: [{ port: 3000, protocol: 'UDP' }] },
+    status: { loadBalancer: { ingress: [{ ip }] } },
+  });
   test.each<[string, Partial<ClusterSnapshot>, string]>([
     ['nothing is wrong', {}, 'Valid: '],
     [
@@ -109,7 +119,44 @@ describe('a mapping is refused with the object, field, value and way out', () =>
     [
       'port the node listens on',
       { classes: [taken], portMaps: [portMap({ port: 51820 })] },
-      'PortInUse: port 51820/UDP on edge-a is in use there (WireGuard (wt0)): ask for another',
+      'PortInUse: port 51820/UDP on edge-a is taken by the node itself, WireGuard (wt0): ask for another',
+    ],
+    [
+      'NodePort that Cilium answers',
+      {
+        portMaps: [portMap({ port: 29990, endPort: 30010 })],
+        endpointSlices: [],
+        cniConfig: { 'kube-proxy-replacement': 'true' },
+      },
+      "PortInUse: port 30000/UDP on edge-a is taken by the node itself, NodePorts 30000-32767, which Cilium answers in kube-proxy's place: ask for another",
+    ],
+    [
+      'NodePort of another range',
+      {
+        portMaps: [portMap({ port: 30000 })],
+        cniConfig: { 'kube-proxy-replacement': 'true', 'node-port-range': '31000,31999' },
+      },
+      'Valid: ',
+    ],
+    [
+      'NodePort that kube-proxy answers, after the mapping has',
+      { portMaps: [portMap({ port: 30000 })], cniConfig: { 'kube-proxy-replacement': 'false' } },
+      'Valid: ',
+    ],
+    [
+      "Service on the node's address that Cilium answers",
+      { classes: [atEdge], services: [balanced('203.0.113.9')], cniConfig: { 'kube-proxy-replacement': 'true' } },
+      "PortInUse: port 3000/UDP on edge-a is taken by the node itself, Service web/front, which Cilium answers in kube-proxy's place: ask for another",
+    ],
+    [
+      'Service on another address',
+      { classes: [atEdge], services: [balanced('203.0.113.99')], cniConfig: { 'kube-proxy-replacement': 'true' } },
+      'Valid: ',
+    ],
+    [
+      "Service on the node's address that kube-proxy answers",
+      { classes: [atEdge], services: [balanced('203.0.113.9')] },
+      'Valid: ',
     ],
     [
       'the same number over TCP',

@@ -4,10 +4,12 @@ import type { AcceptedReason, Verdict } from '../api/conditions.ts';
 import { allowedPorts } from '../api/defaults.ts';
 import type { PortMap, PortMapClass } from '../api/types.ts';
 import { candidates } from './endpoints.ts';
+import { Frontends } from './frontends.ts';
 import { HeldPorts } from './held-ports.ts';
 import { describeSelector, labelText, selects } from './selectors.ts';
 import { acceptingNodes } from './serving.ts';
 import { byName, type ClusterSnapshot } from './snapshot.ts';
+import { nodeRowOf } from './underlay.ts';
 
 export interface PortRange {
   port: number;
@@ -45,6 +47,7 @@ export function admitAll(snapshot: ClusterSnapshot): Map<string, Refusal> {
   const classes = new Map(snapshot.classes.map((each) => [each.metadata.name, each]));
   const verdicts = new Map<string, Refusal>();
   const held = new HeldPorts<PortMap>();
+  const frontends = new Frontends(snapshot);
   for (const portMap of [...snapshot.portMaps].sort(byAge)) {
     const portMapClass = classes.get(portMap.spec.className);
     const refusal =
@@ -54,7 +57,7 @@ export function admitAll(snapshot: ClusterSnapshot): Map<string, Refusal> {
             `no PortMapClass is named "${portMap.spec.className}" (spec.className): ${knownClasses(classes)}; create it, or make another PortMap`,
           )
         : (refusalByClass(snapshot, portMap, portMapClass) ??
-          refusalByTakenPort(snapshot, portMap, portMapClass) ??
+          refusalByTakenPort(snapshot, portMap, portMapClass, frontends) ??
           refusalByConflict(snapshot, portMap, portMapClass, held));
     verdicts.set(portMapKey(portMap), refusal ?? { ok: true, reason: 'Valid', message: '' });
     // A refused mapping holds no port against others.
@@ -120,23 +123,31 @@ function refusalByClass(snapshot: ClusterSnapshot, portMap: PortMap, portMapClas
   return null;
 }
 
-function refusalByTakenPort(snapshot: ClusterSnapshot, portMap: PortMap, portMapClass: PortMapClass): Refusal | null {
+function refusalByTakenPort(
+  snapshot: ClusterSnapshot,
+  portMap: PortMap,
+  portMapClass: PortMapClass,
+  frontends: Frontends,
+): Refusal | null {
   const range = portRange(portMap);
+  const { protocol } = portMap.spec;
   for (const node of acceptingNodes(snapshot, portMapClass)) {
     const interfaces = mappedInterfaces(portMap, portMapClass, node);
-    const taken = portMapClass.status?.nodes
-      ?.find((row) => row.name === node)
-      ?.takenPorts?.find(
-        (each) =>
-          each.protocol === portMap.spec.protocol &&
-          each.port >= range.port &&
-          each.port <= range.endPort &&
-          (each.interface === undefined ? interfaces.length > 0 : interfaces.includes(each.interface)),
-      );
+    if (interfaces.length === 0) continue;
+    const row = nodeRowOf(portMapClass, node);
+    const listener = row?.takenPorts?.find(
+      (each) =>
+        each.protocol === protocol &&
+        each.port >= range.port &&
+        each.port <= range.endPort &&
+        (each.interface === undefined || interfaces.includes(each.interface)),
+    );
+    const addresses = interfaces.flatMap((name) => row?.addresses?.[name] ?? []);
+    const taken = listener ?? frontends.find(protocol, range, addresses);
     if (taken === undefined) continue;
     return refuse(
       'PortInUse',
-      `port ${taken.port}/${taken.protocol} on ${node} is in use there (${taken.role}): ask for another`,
+      `port ${taken.port}/${protocol} on ${node} is taken by the node itself, ${taken.role}: ask for another`,
     );
   }
   return null;

@@ -42,6 +42,12 @@ describe('classes', () => {
     expect(reasonOf(ambiguous, vxlan({}, 'second'))).toEqual(['public UnderlayAmbiguous', 'second LinkRangeConflict']);
   });
 
+  test('give up the row of a node that has left the cluster, by one writer and at once', () => {
+    const row = (name: string) => ({ name, ready: true, message: '' });
+    const classes = [portMapClass({}, { status: { nodes: [row('edge-a'), row('worker-x')] } })];
+    expect(conditions({ classes, portMaps: [] }).map((each) => each.goneNodes)).toEqual([['worker-x']]);
+  });
+
   test('without links need none of this', () => {
     expect(reasonOf(portMapClass(), portMapClass({ returnPath: { mode: 'None' } }, { name: 'second' }))).toEqual([
       'public Valid',

@@ -2,6 +2,18 @@
 
 type CniConfig = Readonly<Record<string, string>>;
 
+/** All keys that are read here: the rest of the ConfigMap need not be kept. */
+export const cniConfigKeys = [
+  'enable-bpf-masquerade',
+  'enable-host-legacy-routing',
+  'enable-ipv4-masquerade',
+  'enable-ipv6-masquerade',
+  'kube-proxy-replacement',
+  'node-port-range',
+  'tunnel-port',
+  'tunnel-protocol',
+] as const;
+
 /** Ports that tunnels have unless the configuration names another. */
 const defaultTunnelPorts: Readonly<Record<string, number>> = { vxlan: 8472, geneve: 6081 };
 
@@ -26,4 +38,15 @@ export function hostBypass(config: CniConfig = {}): string | null {
   return bypasses
     ? 'Cilium routes past the host\'s stack (BPF host routing), where replies cannot be sent back: set enable-host-legacy-routing: "true" in ConfigMap kube-system/cilium-config and restart its agents'
     : null;
+}
+
+/** Whether Cilium answers for Services on the nodes' own addresses, in eBPF and before netfilter. */
+export function replacesKubeProxy(config: CniConfig = {}): boolean {
+  return config['kube-proxy-replacement'] === 'true';
+}
+
+/** Ports that are given to Services of type NodePort; the API server's default where Cilium names no others. */
+export function serviceNodePorts(config: CniConfig = {}): { first: number; last: number } {
+  const [, first, last] = /^(\d+),(\d+)$/.exec(config['node-port-range'] ?? '') ?? [];
+  return { first: Number(first ?? 30000), last: Number(last ?? 32767) };
 }

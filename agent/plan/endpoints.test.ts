@@ -116,7 +116,7 @@ describe('without a candidate it says why', () => {
           slice([{ node: 'worker-b', ready: false }], 3000, 'gameserver-2'),
         ],
       },
-      'none of the 2 endpoints of Service games/gameserver with a UDP port named "game" is ready: see its pods',
+      'Service games/gameserver has no ready endpoint with a UDP port named "game" (0 of 2): see why its pods are not ready',
     ],
   ])('%s', (_, parts, message) => expect(whyNoEndpoint(snapshot(parts), portMap())).toBe(message));
 });

@@ -1,6 +1,7 @@
 /** The one pod a mapping goes to: chosen alike by every agent. */
 import type { V1EndpointSlice, V1Service } from '@kubernetes/client-node';
 import type { EndpointRef, PortMap, PortMapClass } from '../api/types.ts';
+import { acceptingNodes } from './serving.ts';
 import { byName, type ClusterSnapshot, groupedBy } from './snapshot.ts';
 
 export interface Endpoint extends EndpointRef {
@@ -63,7 +64,8 @@ export function chooseEndpoint(
   portMapClass: PortMapClass,
 ): Endpoint | null {
   const all = candidates(snapshot, portMap);
-  const accepting = all.filter((each) => Object.hasOwn(portMapClass.spec.nodes, each.node));
+  const nodes = acceptingNodes(snapshot, portMapClass);
+  const accepting = all.filter((each) => nodes.includes(each.node));
   const best = accepting.length > 0 ? accepting : all.sort((a, b) => byName(a.pod, b.pod) || byPlace(a, b));
   const current = portMap.status?.endpoint;
   const kept = best.find(
@@ -78,7 +80,8 @@ export function whyNoEndpoint(snapshot: ClusterSnapshot, portMap: PortMap): stri
   const service = `Service ${serviceKey(portMap)}`;
   const port = `${protocol} port named "${serviceRef.port}"`;
   const waiting = new Set(listed(snapshot, portMap).map((each) => `${each.pod}/${each.address}`)).size;
-  if (waiting > 0) return `none of the ${waiting} endpoints of ${service} with a ${port} is ready: see its pods`;
+  if (waiting > 0)
+    return `${service} has no ready endpoint with a ${port} (0 of ${waiting}): see why its pods are not ready`;
   const [object] = servicesNamed(snapshot.services, serviceKey(portMap));
   if (object === undefined) return `${service} (spec.serviceRef.name) does not exist: create it, or name another`;
   const ports = (object.spec?.ports ?? []).map((each) => `${each.name ?? '(unnamed)'}/${each.protocol ?? 'TCP'}`);

@@ -28,7 +28,7 @@ describe('what stands in the way is said with object, field, value and way out',
     [
       'no ready endpoint',
       { endpointSlices: [slice([{ node: 'worker-b', ready: false }])] },
-      'NoReadyEndpoint: none of the 1 endpoints of Service games/gameserver with a UDP port named "game" is ready: see its pods',
+      'NoReadyEndpoint: Service games/gameserver has no ready endpoint with a UDP port named "game" (0 of 1): see why its pods are not ready',
     ],
     [
       'no return path, remote pod',

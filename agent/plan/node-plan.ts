@@ -98,8 +98,8 @@ export interface NodePlan {
   linkChanges: LinkChange[];
   /** Statuses this node is the writer of. */
   portMapStatuses: PortMapStatusPlan[];
-  /** Conditions of classes this node is the writer of. */
-  classConditions: { className: string; condition: Condition }[];
+  /** Conditions of classes this node is the writer of, and nodes that have left the cluster and a row behind. */
+  classConditions: { className: string; condition: Condition; goneNodes: string[] }[];
   /** This node's row per class name. */
   classNodeStatuses: { className: string; row: PortMapClassNodeStatus }[];
 }

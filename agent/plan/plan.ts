@@ -70,13 +70,24 @@ export function plan(snapshot: ClusterSnapshot, node: string, host: HostFacts, n
         const lacksSlot = mappings.some((mapping) => mapping.lacksSlot && mapping.portMapClass === each);
         const verdict = ofSpec.ok && lacksSlot ? subnetExhausted(each) : ofSpec;
         return [
-          { className: each.metadata.name, condition: condition('Ready', verdict, each.metadata.generation ?? 0) },
+          {
+            className: each.metadata.name,
+            condition: condition('Ready', verdict, each.metadata.generation ?? 0),
+            goneNodes: goneNodes(snapshot, each),
+          },
         ];
       }),
     classNodeStatuses: classes
       .filter((each) => Object.hasOwn(each.spec.nodes, node) || linkedClasses.has(each.metadata.name))
       .map((each) => ({ className: each.metadata.name, row: nodeRow(snapshot, each, node, host) })),
   };
+}
+
+/** Rows of nodes that have left the cluster: nobody else would take them away, and a new node may have their address. */
+function goneNodes(snapshot: ClusterSnapshot, { status }: PortMapClass): string[] {
+  const existing = new Set(snapshot.nodes.map((each) => each.metadata?.name));
+  const rows = (status?.nodes ?? []).map((row) => row.name);
+  return rows.filter((name) => !existing.has(name)).sort(byName);
 }
 
 class Builder {
