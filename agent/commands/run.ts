@@ -5,6 +5,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import { StatusWriter } from '../cluster/status-writer.ts';
 import { Datapath } from '../datapath/datapath.ts';
 import { DriftMonitor } from '../datapath/drift.ts';
+import { EventRecorder } from '../observability/events.ts';
 import { serveHealth } from '../observability/health.ts';
 import { createLog, Repetition } from '../observability/log.ts';
 import { Metrics } from '../observability/metrics.ts';
@@ -61,9 +62,16 @@ export async function runAgent(options: RunOptions): Promise<void> {
       if (repetition.isOver(kind)) log.info({ kind }, 'watch works again');
     },
   });
+  const recorder = new EventRecorder(api, node, {
+    onError: (what, error) => {
+      metrics.apiError('event');
+      if (repetition.isNew(what, error.message)) log.warn({ what, error: error.message }, 'event not written');
+    },
+  });
   const statusWriter = new StatusWriter(api, cluster, {
     onWritten: (object, before) => {
       log.info({ object: statusSummary(object), was: statusSummary(before) }, 'status written');
+      void recorder.statusWritten(object, before);
     },
     onError: (what, error) => {
       metrics.apiError('status');
