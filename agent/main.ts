@@ -1,5 +1,6 @@
-/** The `kuport-agent` command: wiring only. Exit codes: 0 done, 1 failed, 2 wrong usage or input. */
+/** The `kuport-agent` command: wiring only. Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 node not fit. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { type CheckOptions, runCheck } from './commands/check.ts';
 import { runCleanup } from './commands/cleanup.ts';
 import { InputError } from './commands/input-error.ts';
 import { type RenderOptions, runRender } from './commands/render.ts';
@@ -34,6 +35,15 @@ program
   .requiredOption('-f, --filename <file...>', 'manifests: classes, mappings, Nodes, Services, EndpointSlices')
   .requiredOption('--node <name>', 'node to render for')
   .action((options: RenderOptions) => runRender(options));
+
+program
+  .command('check')
+  .description('tell whether this node is fit for kuport; changes nothing. Exit code 3: it is not')
+  .addOption(new Option('--node <name>', 'name of the Node object').env('NODE_NAME'))
+  .option('--kubeconfig <file>', "kubeconfig file (default: the pod's service account, if in one)")
+  .option('-f, --filename <file...>', 'manifests in place of a cluster')
+  .option('--json', 'findings as JSON')
+  .action((options: CheckOptions) => runCheck(options));
 
 program
   .command('cleanup')

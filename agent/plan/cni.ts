@@ -28,16 +28,18 @@ export function cniTunnelPort(config: CniConfig = {}): number {
  * Why replies of pods never pass the host's netfilter, or null where they do. With BPF host routing a request is
  * translated and counted, its reply leaves bare and the conntrack entry stays UNREPLIED (measured on Cilium 1.19).
  */
-export function hostBypass(config: CniConfig = {}): string | null {
+export function hostBypass(config: CniConfig = {}): { why: string; cure: string } | null {
   const is = (key: string, value: 'true' | 'false'): boolean => config[key] === value;
   const masqueradesInBpf =
     is('enable-bpf-masquerade', 'true') ||
     (is('enable-ipv4-masquerade', 'false') && is('enable-ipv6-masquerade', 'false'));
   const bypasses =
     is('kube-proxy-replacement', 'true') && masqueradesInBpf && !is('enable-host-legacy-routing', 'true');
-  return bypasses
-    ? 'Cilium routes past the host\'s stack (BPF host routing), where replies cannot be sent back: set enable-host-legacy-routing: "true" in ConfigMap kube-system/cilium-config and restart its agents'
-    : null;
+  if (!bypasses) return null;
+  return {
+    why: "Cilium routes past the host's stack (BPF host routing), where replies cannot be sent back",
+    cure: 'set enable-host-legacy-routing: "true" in ConfigMap kube-system/cilium-config and restart its agents',
+  };
 }
 
 /** Whether Cilium answers for Services on the nodes' own addresses, in eBPF and before netfilter. */

@@ -137,8 +137,8 @@ function linkObstacle(
 }
 
 function cniBypass({ cniConfig }: ClusterSnapshot): Obstacle | null {
-  const why = hostBypass(cniConfig);
-  return why === null ? null : obstacle('CNIBypassesHost', why);
+  const bypass = hostBypass(cniConfig);
+  return bypass === null ? null : obstacle('CNIBypassesHost', `${bypass.why}: ${bypass.cure}`);
 }
 
 function notReady(snapshot: ClusterSnapshot, serving: string, className: string): Obstacle | null {

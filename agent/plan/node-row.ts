@@ -7,6 +7,10 @@ import type { HostFacts } from './node-plan.ts';
 import { byName, type ClusterSnapshot } from './snapshot.ts';
 import { ownUnderlay } from './underlay.ts';
 
+/** What holds the links' own port, in a row; and what the host's list of listeners calls it. */
+const linkRole = "kuport's links";
+const ownLinkRole = 'kuport links';
+
 /** Most ports that a row of the CRD has room for. */
 const takenPortsLimit = 1024;
 
@@ -22,7 +26,10 @@ export function nodeRow(
   const underlay =
     portMapClass.spec.returnPath.mode === 'Vxlan' ? ownUnderlay(snapshot, portMapClass, node, host) : null;
   const taken = takenPorts(portMapClass, linkListener(portMapClass, host), present);
+  const foreign = foreignTunnel(portMapClass, host);
   const problems = [
+    ...(host.findings?.failed ?? []),
+    ...(foreign === null ? [] : [foreign]),
     ...(absent.length === 0 ? [] : [`interface ${absent.join(', ')} is not on this node`]),
     ...(underlay !== null && 'missing' in underlay ? [underlay.missing] : []),
     ...(taken.length <= takenPortsLimit
@@ -35,7 +42,7 @@ export function nodeRow(
   return {
     name: node,
     ready: problems.length === 0,
-    message: shortMessage(problems.join('; ')),
+    message: shortMessage([...problems, ...(host.findings?.warnings ?? [])].join('; ')),
     ...(underlay === null || 'missing' in underlay
       ? {}
       : { underlayAddress: underlay.address, underlayMTU: underlay.mtu, linkMTU: underlay.mtu - encapsulationBytes }),
@@ -44,11 +51,21 @@ export function nodeRow(
   };
 }
 
+/** Why no link of the class can be made here: its UDP port belongs to somebody else. */
+function foreignTunnel(portMapClass: PortMapClass, { listeners }: HostFacts): string | null {
+  if (portMapClass.spec.returnPath.mode !== 'Vxlan') return null;
+  const { port } = vxlanSettings(portMapClass);
+  const holder = listeners.find((each) => each.protocol === 'UDP' && each.port === port && each.role !== ownLinkRole);
+  return holder === undefined
+    ? null
+    : `UDP port ${port} (spec.returnPath.vxlan.port) is taken on this node by ${holder.role}: use another`;
+}
+
 /** The links' own port counts as taken whether or not a link is there just now: the row must not change with each. */
 function linkListener(portMapClass: PortMapClass, host: HostFacts): HostFacts {
   if (portMapClass.spec.returnPath.mode !== 'Vxlan') return host;
   const { port } = vxlanSettings(portMapClass);
-  return { ...host, listeners: [...host.listeners, { protocol: 'UDP', port, address: null, role: "kuport's links" }] };
+  return { ...host, listeners: [...host.listeners, { protocol: 'UDP', port, address: null, role: linkRole }] };
 }
 
 /** Listeners that a mapping on one of the class's interfaces would take the port from, among the ports it gives out. */
