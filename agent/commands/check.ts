@@ -29,7 +29,9 @@ const listTimeoutMs = 5000;
 const plainWidth = 100;
 
 /** @throws InputError; Error when the cluster cannot be asked */
-export async function runCheck({ node, kubeconfig, filename, json = false }: CheckOptions): Promise<void> {
+export async function runCheck({ kubeconfig, filename, json = false, ...options }: CheckOptions): Promise<void> {
+  // An empty NODE_NAME names nobody.
+  const node = options.node || undefined;
   const isInPod = process.env.KUBERNETES_SERVICE_HOST !== undefined;
   const asksCluster = filename !== undefined || kubeconfig !== undefined || isInPod;
   if (asksCluster && node === undefined)
