@@ -1,54 +1,23 @@
 /** `kuport-agent check` in network namespaces that have what it looks for. */
-import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { IpRule } from '../datapath/ip-json.ts';
+import { CommandLine, type Outcome } from '../testing/command-line.ts';
 import type { Finding } from './finding.ts';
 import { shadowingRules } from './rules.ts';
 
-let folder: string;
-const { KUBERNETES_SERVICE_HOST: _host, NODE_NAME: _node, ...environment } = process.env;
+let program: CommandLine;
 const forwarding = 'sysctl -qw net.ipv4.ip_forward=1';
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'kuport-check-'));
-  await build({
-    entryPoints: [fileURLToPath(new URL('../main.ts', import.meta.url))],
-    outfile: join(folder, 'agent.mjs'),
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-  });
+  program = await CommandLine.build();
 });
 
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => program.remove());
 
-interface Outcome {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-/** A script in a network namespace of its own, in which `check` is the command under test. */
 function inNamespace(script: string): Outcome {
-  const asRoot = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
-  const text = `check() { "${process.execPath}" "${folder}/agent.mjs" check "$@"; }
-    mount -t tmpfs none /run && ip link set lo up && ${script}`;
-  const { status, stdout, stderr } = spawnSync(
-    'unshare',
-    [...asRoot, '--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', text],
-    {
-      encoding: 'utf8',
-      timeout: 20_000,
-      env: { ...environment, PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin` },
-    },
-  );
-  return { code: status, stdout, stderr };
+  return program.inNamespace(`check() { kuport_agent check "$@"; } && ${script}`);
 }
 
 /** What is found after a script, as JSON, without what is well. */
@@ -167,7 +136,7 @@ data: { ${data} }`;
   ].join(' && ');
 
   function foundOf(script: string, ...manifests: string[]): ReturnType<typeof found> {
-    const file = join(folder, 'manifests.yaml');
+    const file = join(program.folder, 'manifests.yaml');
     writeFileSync(file, [node, ...manifests].join('\n---\n'));
     return found(script, `--node edge-a -f ${file}`);
   }
@@ -220,7 +189,7 @@ data: { ${data} }`;
       interfaces,
       [portMapClass('public', vxlan()), cilium('kube-proxy-replacement: "true", enable-bpf-masquerade: "true"')],
       'cluster/cni',
-      "Cilium routes past the host's stack (BPF host routing)",
+      'Cilium routes past the network stack of the host (BPF host routing)',
     ],
   ])('%s', (_, script, manifests, check, text) => {
     const { code, findings } = foundOf(script, ...manifests);
@@ -241,7 +210,7 @@ data: { ${data} }`;
 
 test('replies that never come: a warning, gone with the first answer', () => {
   // A port of its own for each datagram: so many flows.
-  const program = (count: number): string =>
+  const sender = (count: number): string =>
     `for (let n = 0; n < ${count}; n++) require("dgram").createSocket("udp4").send("x", 3000, "203.0.113.9"); setTimeout(() => process.exit(), 200)`;
   const setUp = [
     forwarding,
@@ -264,7 +233,7 @@ table ip kuport {
 add element ip kuport ports { "enp1s0" . udp . 3000 : 10.244.1.7 . 3000 }
 END`,
   ].join('\n');
-  const send = (count: number): string => `ip netns exec client "${process.execPath}" -e '${program(count)}'`;
+  const send = (count: number): string => `ip netns exec client "${process.execPath}" -e '${sender(count)}'`;
   const answer = `ip netns exec pod "${process.execPath}" -e 'const s = require("dgram").createSocket("udp4"); s.on("message", (m, r) => s.send(m, r.port, r.address)); s.bind(3000)' > /dev/null 2>&1 & until ip netns exec pod grep -q :0BB8 /proc/net/udp; do sleep 0.02; done`;
   const { stdout, stderr } = inNamespace(`${setUp}
     ${send(4)}; check --json; echo =====; ${send(3)}; check --json; echo =====
@@ -281,7 +250,7 @@ END`,
 
 /** Stands before a tool in PATH and answers in its place where the script does not `exec` it. */
 function withTool(name: string, script: string): string {
-  const bin = join(folder, `bin-${name}-${Math.random().toString(36).slice(2)}`);
+  const bin = join(program.folder, `bin-${name}-${Math.random().toString(36).slice(2)}`);
   mkdirSync(bin);
   writeFileSync(join(bin, name), `#!/bin/sh\nreal() { PATH=\${PATH#*:} exec ${name} "$@"; }\n${script}\n`);
   chmodSync(join(bin, name), 0o755);
@@ -321,9 +290,7 @@ printf '%s' "$text" | real "$@"`;
   });
 
   test('without the capability NET_ADMIN one line says so', () => {
-    const { code, stdout } = inNamespace(
-      `${forwarding} && setpriv --bounding-set=-net_admin "${process.execPath}" "${folder}/agent.mjs" check --json`,
-    );
+    const { code, stdout } = inNamespace(`${forwarding} && setpriv --bounding-set=-net_admin $agent check --json`);
     expect(code).toBe(3);
     const { findings } = JSON.parse(stdout) as { findings: Finding[] };
     const kernel = findings.filter((each) => each.check.startsWith('kernel/'));
@@ -352,7 +319,7 @@ describe('as a command', () => {
   });
 
   test('an API server that does not answer: exit code 1, naming it', () => {
-    const file = join(folder, 'kubeconfig');
+    const file = join(program.folder, 'kubeconfig');
     const cluster = { name: 'c', cluster: { server: 'http://127.0.0.1:1', 'insecure-skip-tls-verify': true } };
     const context = { name: 'c', context: { cluster: 'c', user: 'u' } };
     const users = [{ name: 'u', user: { token: 't' } }];

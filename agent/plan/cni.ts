@@ -37,7 +37,7 @@ export function hostBypass(config: CniConfig = {}): { why: string; cure: string 
     is('kube-proxy-replacement', 'true') && masqueradesInBpf && !is('enable-host-legacy-routing', 'true');
   if (!bypasses) return null;
   return {
-    why: "Cilium routes past the host's stack (BPF host routing), where replies cannot be sent back",
+    why: 'Cilium routes past the network stack of the host (BPF host routing), where replies cannot be sent back',
     cure: 'set enable-host-legacy-routing: "true" in ConfigMap kube-system/cilium-config and restart its agents',
   };
 }

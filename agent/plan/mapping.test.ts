@@ -113,7 +113,7 @@ describe('what stands in the way is said with object, field, value and way out',
         endpointSlices: [slice([{ node: 'edge-a' }])],
         cniConfig: { 'kube-proxy-replacement': 'true', 'enable-bpf-masquerade': 'true' },
       },
-      'CNIBypassesHost: Cilium routes past the host\'s stack (BPF host routing), where replies cannot be sent back: set enable-host-legacy-routing: "true" in ConfigMap kube-system/cilium-config and restart its agents',
+      'CNIBypassesHost: Cilium routes past the network stack of the host (BPF host routing), where replies cannot be sent back: set enable-host-legacy-routing: "true" in ConfigMap kube-system/cilium-config and restart its agents',
     ],
     [
       'no interface of the class on the serving node',
