@@ -22,7 +22,9 @@ const condition = (type: string, status: Condition['status'], reason: string, me
 
 describe('what a change of conditions has to say', () => {
   const texts = (before: Condition[], after: Condition[]): string[] =>
-    eventsOfChange(before, after).map(({ type, reason, action, note }) => `${type} ${action} ${reason}: ${note}`);
+    eventsOfChange(before, after, '203.0.113.9').map(
+      ({ type, reason, action, note }) => `${type} ${action} ${reason}: ${note}`,
+    );
   const fine = condition('Programmed', 'True', 'Programmed');
   const down = condition('Programmed', 'False', 'NoReadyEndpoint', 'no pod');
 
@@ -30,7 +32,7 @@ describe('what a change of conditions has to say', () => {
     ['false from the beginning', [], [down], ['Warning Program NoReadyEndpoint: no pod']],
     ['true from the beginning', [], [fine], []],
     ['false after true', [fine], [down], ['Warning Program NoReadyEndpoint: no pod']],
-    ['true after false', [down], [fine], ['Normal Program Programmed: Programmed again']],
+    ['true after false', [down], [fine], ['Normal Program Programmed: Answers on 203.0.113.9']],
     ['false for another reason', [down], [{ ...down, reason: 'NodeNotReady' }], []],
     ['nothing', [fine], [fine], []],
     ['on its way', [], [condition('Programmed', 'False', 'LinkPending', 'wait')], ['Normal Program LinkPending: wait']],

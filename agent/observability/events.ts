@@ -41,8 +41,21 @@ const nameLimit = 200;
 
 const actions: Record<string, string> = { Accepted: 'Admit', Programmed: 'Program', Ready: 'Judge' };
 
-/** What a change of conditions has to say: those that became False, and those that are True after having been False. */
-export function eventsOfChange(before: readonly Condition[], after: readonly Condition[]): EventText[] {
+/** What there is to say of a condition that is True. */
+function goodNews(type: string, addresses: string | undefined): string {
+  if (type === 'Programmed' && addresses !== undefined) return `Answers on ${addresses}`;
+  return type === 'Ready' ? 'Can be served' : `${type}: nothing stands in the way`;
+}
+
+/**
+ * What a change of conditions has to say: those that became False, and those that are True after having been False.
+ * @param addresses where a mapping answers
+ */
+export function eventsOfChange(
+  before: readonly Condition[],
+  after: readonly Condition[],
+  addresses?: string,
+): EventText[] {
   return after.flatMap(({ type, status, reason, message }): EventText[] => {
     const old = before.find((each) => each.type === type)?.status;
     const action = actions[type] ?? type;
@@ -54,7 +67,7 @@ export function eventsOfChange(before: readonly Condition[], after: readonly Con
       return [{ type: severity, reason, action, note: message }];
     }
     if (status === 'True' && old === 'False')
-      return [{ type: 'Normal', reason, action, note: message || `${type} again` }];
+      return [{ type: 'Normal', reason, action, note: message || goodNews(type, addresses) }];
     return [];
   });
 }
@@ -83,7 +96,8 @@ export class EventRecorder {
    * object tells how many were left out.
    */
   async statusWritten(object: Subject, before: Subject): Promise<void> {
-    const texts = eventsOfChange(before.status?.conditions ?? [], object.status?.conditions ?? []);
+    const addresses = object.kind === 'PortMap' ? object.status?.addresses : undefined;
+    const texts = eventsOfChange(before.status?.conditions ?? [], object.status?.conditions ?? [], addresses);
     await Promise.all(texts.map((text) => this.#record(object, text)));
   }
 
