@@ -3,8 +3,8 @@ import { Command, Option } from 'commander';
 import { agentLog } from './agents.ts';
 import { labsFolder, listLabs, sweepDeadLabs } from './backends/netns/state-folder.ts';
 import { applyCommand } from './commands/apply.ts';
+import { addBackendOptions, type BackendOptions } from './commands/backend-options.ts';
 import { reportFolder } from './commands/boot.ts';
-import { enterHost } from './commands/enter.ts';
 import { getCommand } from './commands/get.ts';
 import { graphCommand } from './commands/graph.ts';
 import { probeCommand } from './commands/probe.ts';
@@ -27,6 +27,8 @@ const explained = new Set([
   'SetUpError',
   'ClusterError',
   'StationError',
+  'MachineError',
+  'ExecaError',
   'HostCommandError',
 ]);
 
@@ -38,6 +40,11 @@ program.exitOverride();
 program.enablePositionalOptions();
 
 const nameOption = (): Option => new Option('--name <name>', 'which lab').default('default');
+
+async function enterHost(name: string, host: string, argv: readonly string[]): Promise<number> {
+  const lab = await Lab.attach(name);
+  return lab.backend.enter(host, argv);
+}
 
 /** Runs an action and ends with its exit status, whatever is still open. */
 function finish<Arguments extends unknown[]>(
@@ -57,14 +64,15 @@ function finish<Arguments extends unknown[]>(
   };
 }
 
-program
-  .command('up')
+addBackendOptions(program.command('up'))
   .argument('[topology]', `one of ${builtInTopologies().join(', ')}, or a YAML file`, 'home-edge')
   .addOption(nameOption())
   .option('--no-agents', 'leave kuport out')
   .description('boot a lab and leave it up')
   .action(
-    finish((topology: string, options: { name: string; agents: boolean }) => upCommand({ topology, ...options })),
+    finish((topology: string, options: { name: string; agents: boolean } & BackendOptions) =>
+      upCommand({ topology, name: options.name, agents: options.agents, backend: options }),
+    ),
   );
 
 program
@@ -96,9 +104,7 @@ program
   .passThroughOptions()
   .description('run a command on a host: lab exec edge-a -- nft list ruleset')
   .action(
-    finish(async (host: string, command: string[], { name }: { name: string }) =>
-      enterHost(await Lab.attach(name), host, command),
-    ),
+    finish(async (host: string, command: string[], { name }: { name: string }) => enterHost(name, host, command)),
   );
 
 program
@@ -106,11 +112,7 @@ program
   .argument('<host>')
   .addOption(nameOption())
   .description('a shell on a host')
-  .action(
-    finish(async (host: string, { name }: { name: string }) =>
-      enterHost(await Lab.attach(name), host, [process.env.SHELL ?? '/bin/sh']),
-    ),
-  );
+  .action(finish(async (host: string, { name }: { name: string }) => enterHost(name, host, ['/bin/sh'])));
 
 program
   .command('probe')
@@ -210,8 +212,7 @@ program
     }),
   );
 
-program
-  .command('scenarios')
+addBackendOptions(program.command('scenarios'))
   .argument('[filters...]', 'parts of scenario names; all without')
   .option('--topology <topology>', 'topology to boot', 'home-edge')
   .option('--name <name>', 'name of the lab it boots', `scenarios-${process.pid}`)
@@ -221,8 +222,16 @@ program
   .description('boot a lab, run scenarios, write out/report, take the lab down')
   .action(
     finish(
-      (filters: string[], options: { topology: string; name: string; report: string; list: boolean; json: boolean }) =>
-        scenariosCommand({ filters, ...options }),
+      (
+        filters: string[],
+        options: {
+          topology: string;
+          name: string;
+          report: string;
+          list: boolean;
+          json: boolean;
+        } & BackendOptions,
+      ) => scenariosCommand({ ...options, filters, backend: options }),
     ),
   );
 

@@ -7,6 +7,7 @@ import {
   HostCommandError,
   type HostProcess,
   type HostRole,
+  type Installation,
 } from './host.ts';
 
 /** Where a host keeps what its processes print; private to the lab. */
@@ -20,11 +21,13 @@ export class StationHost implements Host {
   readonly name: string;
   readonly role: HostRole;
   readonly station: StationClient;
+  readonly installation: Installation;
 
-  constructor(name: string, role: HostRole, station: StationClient) {
+  constructor(name: string, role: HostRole, station: StationClient, installation: Installation) {
     this.name = name;
     this.role = role;
     this.station = station;
+    this.installation = installation;
   }
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {

@@ -13,6 +13,7 @@ const programs = {
   agent: 'agent/main.ts',
   lab: 'lab/main.ts',
   holder: 'lab/backends/netns/holder.ts',
+  ssh: 'lab/backends/ssh/ssh-connection.ts',
   station: 'lab/station/main.ts',
   apiserver: 'lab/cluster/main.ts',
 };
@@ -41,6 +42,8 @@ await build({
   format: 'esm',
   sourcemap: 'linked',
   logLevel: 'warning',
+  // ssh2 does without its native parts, which npm may or may not have built: the bundle is the same on every machine.
+  external: ['*.node', 'cpu-features'],
   // Some dependencies are CommonJS and call require() for Node's own modules.
   banner: {
     js: "#!/usr/bin/env node\nimport { createRequire as kuportCreateRequire } from 'node:module';\nconst require = kuportCreateRequire(import.meta.url);",

@@ -11,8 +11,9 @@ import { Progress, type Step } from '../terminal/progress.ts';
 import { printScenarioTable, summaryLine } from '../terminal/scenario-table.ts';
 import { openTerminal } from '../terminal/terminal.ts';
 import { loadTopology } from '../topology/load.ts';
+import type { BackendOptions } from './backend-options.ts';
 import { boot, SetUpError } from './boot.ts';
-import { readVersions } from './versions.ts';
+import { combineVersions, readNodeVersions } from './versions.ts';
 
 export interface ScenariosOptions {
   topology: string;
@@ -22,6 +23,7 @@ export interface ScenariosOptions {
   report: string;
   list: boolean;
   json: boolean;
+  backend: BackendOptions;
 }
 
 /** @returns exit status: 0 when all passed, 1 when not */
@@ -42,7 +44,7 @@ export async function scenariosCommand(options: ScenariosOptions): Promise<numbe
   let results: ScenarioResult[] = [];
   let setUpFailure: SetUpError | null = null;
   try {
-    lab = await boot({ name: options.name, topology }, progress, options.report);
+    lab = await boot({ name: options.name, topology }, options.backend, progress, options.report);
     let step: Step | null = null;
     results = await runScenarios(lab, scenarios, {
       reportFolder: options.report,
@@ -58,21 +60,14 @@ export async function scenariosCommand(options: ScenariosOptions): Promise<numbe
     if (!(error instanceof SetUpError)) throw error;
     setUpFailure = error;
   }
-  const wireguard = lab?.state.wireguard ?? 'wireguard-go';
   const run: Run = {
     startedAt,
-    topology: pictureOf(topology, lab === null ? null : wireguard),
-    backend: 'netns',
+    topology: pictureOf(topology, lab?.state.wireguard ?? null),
+    backend: options.backend.backend,
     versions:
       lab === null
-        ? {
-            kernel: '',
-            nft: '',
-            iproute2: '',
-            wireguard: { kind: wireguard, version: '' },
-            node: process.versions.node,
-          }
-        : await readVersions(lab.host(topology.nodes[0]?.name ?? 'internet'), wireguard),
+        ? { kernel: '', nft: '', iproute2: '', wireguard: '', node: process.versions.node }
+        : combineVersions(await readNodeVersions(lab)),
     phases: [
       ...(lab?.state.phases ?? []),
       { name: 'scenarios', milliseconds: results.reduce((sum, each) => sum + each.milliseconds, 0) },
