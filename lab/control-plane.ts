@@ -42,9 +42,14 @@ export function agentUser(node: string): string {
 
 /**
  * Starts the embedded API server, reached over the mesh with TLS, and registers the topology's nodes.
+ * @param timeoutMs milliseconds until it must answer
  * @throws Error with the server's log when it does not come up
  */
-export async function startControlPlane(backend: Backend, topology: Topology): Promise<ControlPlane> {
+export async function startControlPlane(
+  backend: Backend,
+  topology: Topology,
+  timeoutMs: number,
+): Promise<ControlPlane> {
   const control = backend.host(topology.control.name);
   const { installation } = control;
   const { meshAddress } = topology.control;
@@ -82,7 +87,7 @@ export async function startControlPlane(backend: Backend, topology: Topology): P
         if (ended) throw new Error('it has ended');
         return (await isApiUp(client)) ? true : undefined;
       },
-      { timeoutMs: 10_000, intervalMs: 10 },
+      { timeoutMs, intervalMs: 10 },
     );
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${await control.readLog(apiServerLog, 3000).catch(() => '')}`);

@@ -15,6 +15,7 @@ import { type NeighbourName, neighbourNames } from './neighbours/registry.ts';
 import { awaitMesh, buildMesh, buildUnderlay } from './network/build.ts';
 import { applyHostSetup } from './network/host-setup.ts';
 import { hostsOf, routerName } from './network/segments.ts';
+import { measurePace, Pace } from './pace.ts';
 import { type Phase, Phases } from './phases.ts';
 import type { LabState } from './state.ts';
 import type { Client, LabNode, Topology } from './topology/topology.ts';
@@ -39,6 +40,8 @@ export interface LabOptions {
 
 /** Agents connect, list and make their first pass well within this, in milliseconds. */
 const agentsReadyMs = 15_000;
+/** The API server listens within 0.3 s; this is for a loaded machine. Milliseconds. */
+const apiServerReadyMs = 10_000;
 
 export class Lab {
   readonly state: LabState;
@@ -47,6 +50,7 @@ export class Lab {
   readonly agents: Agents;
   readonly workload: Workload;
   readonly nodes: ReadonlyMap<string, CniNode>;
+  readonly pace: Pace;
   readonly #connection: HolderConnection;
   readonly #holder: LaunchedHolder | null;
 
@@ -65,6 +69,7 @@ export class Lab {
     this.#connection = connection;
     this.#holder = holder;
     this.nodes = cniNodes(state.topology);
+    this.pace = new Pace(state.pace);
     this.workload = new Workload(backend, cluster, this.nodes);
   }
 
@@ -82,8 +87,12 @@ export class Lab {
       await phases.run('hosts', () => backend.createHosts(hostsOf(topology)));
       options.onHosts?.(backend.hosts());
       await phases.run('cables and NAT', () => buildUnderlay(backend, topology));
+      const pace =
+        backend.kind === 'netns'
+          ? 1
+          : await phases.run('pace', () => measurePace(topology.nodes.map((node) => backend.host(node.name))));
       // The API server needs no mesh to start: the two take their time side by side.
-      const starting = startControlPlane(backend, topology);
+      const starting = startControlPlane(backend, topology, new Pace(pace).time(apiServerReadyMs));
       starting.catch(() => undefined);
       const wireguard = await phases.run('mesh', async () => {
         const kinds = await buildMesh(backend, topology);
@@ -98,7 +107,7 @@ export class Lab {
           await Promise.all(
             topology.nodes.map((node) => agents.start(node.name, plane.kubeconfigFor(agentUser(node.name)))),
           );
-          await agents.ready(agentsReadyMs);
+          await agents.ready(new Pace(pace).time(agentsReadyMs));
         });
       }
       const state: LabState = {
@@ -112,6 +121,7 @@ export class Lab {
           role: host.role,
           substance: backend.substanceOf(host.name),
         })),
+        pace,
         agents: agents.pids,
         neighbours: [...neighbours],
         phases: phases.done,

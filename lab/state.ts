@@ -13,6 +13,8 @@ export interface LabState {
   backend: BackendKind;
   wireguard: MeshKinds;
   hosts: { name: string; role: HostRole; substance: Substance }[];
+  /** How many times slower than namespaces its machines are. */
+  pace: number;
   /** Agent processes by node, as the node's station numbers them; empty for a lab without agents. */
   agents: Record<string, number>;
   neighbours: string[];

@@ -52,6 +52,6 @@ export async function buildMesh(backend: Backend, topology: Topology): Promise<M
  * @throws HostCommandError with ping's words for the node that does not
  */
 export async function awaitMesh(backend: Backend, topology: Topology): Promise<void> {
-  const reach = ['ping', '-q', '-c', '1', '-W', '1', '-w', '5', topology.control.meshAddress];
+  const reach = ['ping', '-q', '-c', '1', '-W', '1', '-w', '8', topology.control.meshAddress];
   await Promise.all(topology.nodes.map((node) => backend.host(node.name).exec(reach)));
 }

@@ -54,7 +54,7 @@ async function runScenario(
   let failure = await attempt(async () => {
     await lab.workload.createNamespace(namespace);
     context.defer('namespace', () => lab.cluster.delete('v1', 'Namespace', namespace));
-    await withTimeout(scenario.run(context), scenario.timeoutMs ?? defaultTimeoutMs);
+    await withTimeout(scenario.run(context), lab.pace.time(scenario.timeoutMs ?? defaultTimeoutMs));
   });
   // Before anything is cleared away: the state that failed is the evidence.
   const failing = failure !== undefined || context.record.checks.some((check) => !check.ok);

@@ -128,9 +128,10 @@ export class NetnsBackend implements Backend {
     await this.ground.exec(['ip', '-batch', '-'], { input: names.map((name) => `netns add ${name}\n`).join('') });
   }
 
-  protected register(name: string, role: HostRole, installation = ownInstallation): Host {
-    const station = new StationClient(name, this.connection.stationTransport(name));
-    const host = new StationHost(name, role, station, installation);
+  /** @param commandMs milliseconds a command may take there unless it says otherwise */
+  protected register(name: string, role: HostRole, installation = ownInstallation, commandMs = 10_000): Host {
+    const station = new StationClient(name, this.connection.stationTransport(name), commandMs + 5000);
+    const host = new StationHost(name, role, station, installation, commandMs);
     this.#hosts.set(name, host);
     return host;
   }

@@ -66,7 +66,7 @@ export function qemuCommand(options: MachineOptions): string[] {
     // qemu64 is the fastest under emulation: WireGuard 20-31 Mbit/s where `max` makes 12-15.
     ...(options.accelerator === 'kvm'
       ? ['-accel', 'kvm', '-cpu', 'host']
-      : ['-accel', 'tcg,thread=multi,tb-size=64', '-cpu', 'qemu64']),
+      : ['-accel', 'tcg,thread=multi,tb-size=128', '-cpu', 'qemu64']),
     ...['-smp', '1', '-m', String(memoryMiB)],
     '-object',
     memory === undefined

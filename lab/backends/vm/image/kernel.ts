@@ -34,8 +34,8 @@ export function kernelInputs(release: KernelRelease, root: Inputs): Inputs {
     suite: release.suite,
     'boot modules': bootModules.join(' '),
     'initrd init': hashOf({ init: guestFile('initrd-init') }),
-    // The initial RAM disk holds its busybox.
-    root: hashOf(root),
+    // The initial RAM disk holds the root's busybox.
+    packages: `${root.suite}: ${root.packages}`,
   };
 }
 
