@@ -72,7 +72,7 @@ export class Agents {
         });
         const isReady = waitFor(
           `the agent on ${node} to be ready`,
-          async () => ((await host.readLog(agentLog)).includes('"msg":"ready"') ? true : undefined),
+          async () => ((await host.readLog(agentLog, 20_000)).includes('"msg":"ready"') ? true : undefined),
           { timeoutMs },
         );
         try {

@@ -233,7 +233,7 @@ export class ScenarioContext {
           `last probe: ${result.outcome}${result.reply === null ? '' : `, ${result.reply.pod} by way of ${result.from}`}`,
         );
       },
-      { timeoutMs: this.pace.time(programmedMs) },
+      { timeoutMs: this.pace.time(programmedMs), restFactor: 0 },
     );
     const took = Math.round(performance.now() - begin);
     this.record.check(
@@ -261,7 +261,7 @@ export class ScenarioContext {
         if (result.reply?.peer === seen) return true;
         throw new Error(`it saw ${result.reply?.peer ?? result.outcome}`);
       },
-      { timeoutMs: this.pace.time(programmedMs) },
+      { timeoutMs: this.pace.time(programmedMs), restFactor: 0 },
     );
   }
 

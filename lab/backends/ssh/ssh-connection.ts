@@ -7,6 +7,11 @@ import net from 'node:net';
 import type { Duplex } from 'node:stream';
 import ssh2, { type ClientChannel } from 'ssh2';
 
+/** ChaCha20 first: an emulated processor has no instructions for AES. */
+const algorithms: ssh2.Algorithms = {
+  cipher: ['chacha20-poly1305@openssh.com', 'aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'aes128-ctr'],
+};
+
 /** How a machine is reached: a socket whose other end is its ssh daemon, or an address. */
 export type SshTarget = { socketPath: string } | { address: string; port: number };
 
@@ -61,7 +66,13 @@ export class SshConnection {
       void connection.closed.then(reject);
       client.once('error', (error) => reject(new Error(`${machine}: cannot connect with ssh: ${error.message}`)));
     });
-    const common = { username, privateKey: readFileSync(privateKey), readyTimeout: timeoutMs, keepaliveInterval: 0 };
+    const common = {
+      username,
+      privateKey: readFileSync(privateKey),
+      readyTimeout: timeoutMs,
+      keepaliveInterval: 0,
+      algorithms,
+    };
     if ('socketPath' in target) {
       const sock = await openSocket(target.socketPath);
       sock.write('connect\n');
