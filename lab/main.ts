@@ -2,16 +2,19 @@
 import { Command, Option } from 'commander';
 import { agentLog } from './agents.ts';
 import { labsFolder, listLabs, sweepDeadLabs } from './backends/netns/state-folder.ts';
+import { defaultKernel, kernelReleases } from './backends/vm/image/kernels.ts';
 import { applyCommand } from './commands/apply.ts';
 import { addBackendOptions, type BackendOptions } from './commands/backend-options.ts';
 import { reportFolder } from './commands/boot.ts';
 import { getCommand } from './commands/get.ts';
 import { graphCommand } from './commands/graph.ts';
+import { kernelsCommand } from './commands/kernels.ts';
 import { probeCommand } from './commands/probe.ts';
 import { scenariosCommand } from './commands/scenarios.ts';
 import { soakCommand } from './commands/soak.ts';
 import { statusCommand } from './commands/status.ts';
 import { upCommand } from './commands/up.ts';
+import { vmImageCommand } from './commands/vm-image.ts';
 import { Lab } from './lab.ts';
 import { preflight, widenPath } from './preflight/preflight.ts';
 import { formatError } from './terminal/messages.ts';
@@ -210,6 +213,29 @@ program
       process.stdout.write('this machine has everything the lab needs\n');
       return 0;
     }),
+  );
+
+program
+  .command('vm-image')
+  .option('--kernel <version...>', 'kernels to build', [defaultKernel])
+  .description('build the image of virtual machines, or say that it is there')
+  .action(finish(({ kernel }: { kernel: string[] }) => vmImageCommand(kernel)));
+
+program
+  .command('kernels')
+  .argument('[filters...]', 'parts of scenario names; all without')
+  .option(
+    '--kernel <version...>',
+    'kernels to run on',
+    kernelReleases.map((release) => release.name),
+  )
+  .option('--machines <names>', 'only these hosts as machines, the others as namespaces')
+  .option('--topology <topology>', 'topology to boot', 'home-edge')
+  .description("run the scenarios on each of Debian's kernels and compare the verdicts")
+  .action(
+    finish((filters: string[], options: { kernel: string[]; machines?: string; topology: string }) =>
+      kernelsCommand({ ...options, filters }),
+    ),
   );
 
 addBackendOptions(program.command('scenarios'))

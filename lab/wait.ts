@@ -8,7 +8,7 @@ export interface WaitOptions {
   intervalMs?: number;
   /**
    * At least this many times as long as a look took passes before the next: looking costs the machine that is waited for,
-   * and a look that takes long shows a machine that is busy. Default 3.
+   * and a look that takes long shows a machine that is busy. Default 1.
    */
   restFactor?: number;
 }
@@ -21,7 +21,7 @@ export interface WaitOptions {
 export async function waitFor<Seen>(
   what: string,
   look: () => Promise<Seen | undefined>,
-  { timeoutMs, intervalMs = 20, restFactor = 3 }: WaitOptions,
+  { timeoutMs, intervalMs = 20, restFactor = 1 }: WaitOptions,
 ): Promise<Seen> {
   const deadline = Date.now() + timeoutMs;
   let last: unknown;

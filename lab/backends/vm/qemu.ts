@@ -73,7 +73,12 @@ export function qemuCommand(options: MachineOptions): string[] {
       ? `memory-backend-ram,id=ram,size=${memoryMiB}M`
       : `memory-backend-file,id=ram,size=${memoryMiB}M,mem-path=${memory.file},share=${memory.share ? 'on' : 'off'}`,
     ...['-kernel', image.kernel.vmlinux, '-initrd', image.kernel.initrd],
-    ...['-append', `console=ttyS0 loglevel=5 panic=-1 net.ifnames=0 mitigations=off${options.warm ? ' lab.warm' : ''}`],
+    // norandmaps: emulation keeps what it has translated by address. With programs at the same addresses every time, what
+    // was translated for one `nft` serves the next, and the room for it is not full every few seconds.
+    ...[
+      '-append',
+      `console=ttyS0 loglevel=5 panic=-1 net.ifnames=0 mitigations=off norandmaps${options.warm ? ' lab.warm' : ''}`,
+    ],
     ...disk('root', image.root.disk),
     ...disk('modules', image.kernel.modules),
     ...['-device', 'virtio-serial-pci', ...port('lab', files.lab), ...port('shell', files.shell)],
