@@ -4,17 +4,27 @@ SHELL := /bin/sh
 LAB := node dist/lab.js
 NAME ?= default
 TOPOLOGY ?= home-edge
+# What nodes are made of: netns or vm; KERNEL is the machines'.
+BACKEND ?= netns
+KERNEL ?= 6.12
 
-.PHONY: help scenarios lab-up lab-down lab-status test soak golden crds build format clean
+
+.PHONY: help scenarios vm-image kernels lab-up lab-down lab-status test soak golden crds build format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 scenarios: build ## boot the lab, run every scenario, write out/report, take the lab down
-	@$(LAB) scenarios $(ARGS)
+	@$(LAB) scenarios --backend $(BACKEND) --kernel $(KERNEL) $(ARGS)
 
 lab-up: build ## boot the default topology and leave it up
-	@$(LAB) up $(TOPOLOGY) --name $(NAME)
+	@$(LAB) up $(TOPOLOGY) --name $(NAME) --backend $(BACKEND) --kernel $(KERNEL) $(ARGS)
+
+vm-image: build ## build the image of virtual machines from Debian packages (a minute and a half, once)
+	@$(LAB) vm-image --kernel $(KERNEL)
+
+kernels: build ## run the scenarios on Debian's 6.1, 6.12 and 7.2 kernels and compare the verdicts (slow)
+	@$(LAB) kernels $(ARGS)
 
 lab-down: build ## take it down
 	@$(LAB) down --name $(NAME)

@@ -1,10 +1,13 @@
-/** The `kuport-agent` command: wiring only. Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 node not fit. */
+/**
+ * The `kuport-agent` command: wiring only. A command loads what it needs when it is called: an agent that runs has no use for
+ * a YAML parser.
+ * Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 the node is not fit for kuport.
+ */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type CheckOptions, runCheck } from './commands/check.ts';
-import { runCleanup } from './commands/cleanup.ts';
+import type { CheckOptions } from './commands/check.ts';
 import { InputError } from './commands/input-error.ts';
-import { type RenderOptions, runRender } from './commands/render.ts';
-import { type RunOptions, runAgent } from './commands/run.ts';
+import type { RenderOptions } from './commands/render.ts';
+import type { RunOptions } from './commands/run.ts';
 
 function port(text: string): number {
   const value = Number(text);
@@ -27,14 +30,14 @@ program
     new Option('--log-level <level>').choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info'),
   )
   .option('--health-port <port>', 'port of /healthz and /readyz; 0: none', port, 0)
-  .action((options: RunOptions) => runAgent(options));
+  .action(async (options: RunOptions) => (await import('./commands/run.ts')).runAgent(options));
 
 program
   .command('render')
   .description('print the nft text, links, rules and routes a node would hold; touches nothing')
   .requiredOption('-f, --filename <file...>', 'manifests: classes, mappings, Nodes, Services, EndpointSlices')
   .requiredOption('--node <name>', 'node to render for')
-  .action((options: RenderOptions) => runRender(options));
+  .action(async (options: RenderOptions) => (await import('./commands/render.ts')).runRender(options));
 
 program
   .command('check')
@@ -43,13 +46,13 @@ program
   .option('--kubeconfig <file>', "kubeconfig file (default: the pod's service account, if in one)")
   .option('-f, --filename <file...>', 'manifests in place of a cluster')
   .option('--json', 'findings as JSON')
-  .action((options: CheckOptions) => runCheck(options));
+  .action(async (options: CheckOptions) => (await import('./commands/check.ts')).runCheck(options));
 
 program
   .command('cleanup')
   .description("remove everything of kuport's from this node and print it")
   .option('--dry-run', 'only print it')
-  .action((options: { dryRun?: boolean }) => runCleanup(options));
+  .action(async (options: { dryRun?: boolean }) => (await import('./commands/cleanup.ts')).runCleanup(options));
 
 try {
   await program.parseAsync();

@@ -2,7 +2,6 @@
 import type { Backend } from './backends/backend.ts';
 import type { HostProcess } from './backends/host.ts';
 import { logPath } from './backends/station-host.ts';
-import { program } from './project.ts';
 import { waitFor } from './wait.ts';
 
 export const agentLog = 'agent';
@@ -51,11 +50,13 @@ export class Agents {
   }
 
   async #spawn(node: string): Promise<void> {
+    const host = this.#backend.host(node);
+    const { installation } = host;
     const argv = [
-      ...[process.execPath, program('agent'), 'run', '--node', node, '--kubeconfig', kubeconfigPath(node)],
-      ...['--health-port', String(agentHealthPort)],
+      ...[installation.node, `${installation.root}/dist/agent.js`, 'run'],
+      ...['--node', node, '--kubeconfig', kubeconfigPath(node), '--health-port', String(agentHealthPort)],
     ];
-    this.#running.set(node, await this.#backend.host(node).spawn(agentLog, argv));
+    this.#running.set(node, await host.spawn(agentLog, argv));
   }
 
   /**
@@ -71,7 +72,7 @@ export class Agents {
         });
         const isReady = waitFor(
           `the agent on ${node} to be ready`,
-          async () => ((await host.readLog(agentLog)).includes('"msg":"ready"') ? true : undefined),
+          async () => ((await host.readLog(agentLog, 20_000)).includes('"msg":"ready"') ? true : undefined),
           { timeoutMs },
         );
         try {

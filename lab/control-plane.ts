@@ -1,18 +1,18 @@
 /** The Kubernetes side of a lab: the API server in the control host and everyone's way to it. */
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import type { Host } from './backends/host.ts';
+import type { Backend } from './backends/backend.ts';
 import { makeServerCertificates } from './cluster/certificates.ts';
 import { ClusterClient } from './cluster/client.ts';
 import type { ApiServerConfig } from './cluster/config.ts';
 import { renderKubeconfig } from './cluster/kubeconfig.ts';
-import { program, projectRoot } from './project.ts';
 import type { Topology } from './topology/topology.ts';
 import { waitFor } from './wait.ts';
 import { namespaceObject, nodeObject } from './workload/objects.ts';
 
 export const apiServerLog = 'apiserver';
 const apiPort = 6443;
+/** Name of the API server's socket in the lab's folder. */
+export const apiSocketName = 'api.sock';
 const configurationPath = '/run/lab/apiserver.json';
 export const requestLogPath = '/run/lab/api-requests.log';
 
@@ -42,20 +42,26 @@ export function agentUser(node: string): string {
 
 /**
  * Starts the embedded API server, reached over the mesh with TLS, and registers the topology's nodes.
- * @param stateFolder folder that the driver sees too: the server's unix socket lies there
+ * @param timeoutMs milliseconds until it must answer
  * @throws Error with the server's log when it does not come up
  */
-export async function startControlPlane(control: Host, topology: Topology, stateFolder: string): Promise<ControlPlane> {
+export async function startControlPlane(
+  backend: Backend,
+  topology: Topology,
+  timeoutMs: number,
+): Promise<ControlPlane> {
+  const control = backend.host(topology.control.name);
+  const { installation } = control;
   const { meshAddress } = topology.control;
-  const unixSocket = join(stateFolder, 'api.sock');
+  const socket = await backend.shareSocket(control.name, apiSocketName);
   const certificates = await makeServerCertificates([meshAddress, '127.0.0.1', 'localhost', 'kubernetes']);
   const tokens = makeTokens(topology);
   const configuration: ApiServerConfig = {
     listen: { address: '0.0.0.0', port: apiPort },
-    unixSocket,
+    unixSocket: socket.there,
     tls: { ca: certificates.caPem, cert: certificates.serverCertPem, key: certificates.serverKeyPem },
     tokens: Object.fromEntries([...tokens].map(([user, token]) => [token, user])),
-    crdFolders: [join(projectRoot, 'crds')],
+    crdFolders: [`${installation.root}/crds`],
     logFile: requestLogPath,
   };
   await control.station.request('writeFile', {
@@ -64,12 +70,12 @@ export async function startControlPlane(control: Host, topology: Topology, state
     mode: 0o600,
   });
   const server = await control.spawn(apiServerLog, [
-    process.execPath,
-    program('apiserver'),
+    installation.node,
+    `${installation.root}/dist/apiserver.js`,
     '--config',
     configurationPath,
   ]);
-  const client = new ClusterClient({ socketPath: unixSocket });
+  const client = new ClusterClient({ socketPath: socket.here });
   let ended = false;
   void server.ended.then(() => {
     ended = true;
@@ -81,7 +87,7 @@ export async function startControlPlane(control: Host, topology: Topology, state
         if (ended) throw new Error('it has ended');
         return (await isApiUp(client)) ? true : undefined;
       },
-      { timeoutMs: 10_000, intervalMs: 10 },
+      { timeoutMs, intervalMs: 10 },
     );
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${await control.readLog(apiServerLog, 3000).catch(() => '')}`);

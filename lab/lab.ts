@@ -4,17 +4,18 @@ import type { Backend } from './backends/backend.ts';
 import type { Host } from './backends/host.ts';
 import { HolderConnection } from './backends/netns/holder-connection.ts';
 import { type LaunchedHolder, launchHolder } from './backends/netns/launch.ts';
-import { NetnsBackend } from './backends/netns/netns-backend.ts';
 import { isAlive, listLabs, removeStateFolder, stateFolder } from './backends/netns/state-folder.ts';
+import { attachedBackend, type BackendRequest, newBackend } from './backends/request.ts';
 import { ClusterClient } from './cluster/client.ts';
 import type { CniNode } from './cni/cni-node.ts';
 import { cniNodes } from './cni/cni-nodes.ts';
-import { agentUser, type ControlPlane, startControlPlane } from './control-plane.ts';
+import { agentUser, apiSocketName, type ControlPlane, startControlPlane } from './control-plane.ts';
 import { wholeNodeSetup } from './neighbours/node-setup.ts';
 import { type NeighbourName, neighbourNames } from './neighbours/registry.ts';
 import { awaitMesh, buildMesh, buildUnderlay } from './network/build.ts';
 import { applyHostSetup } from './network/host-setup.ts';
 import { hostsOf, routerName } from './network/segments.ts';
+import { measurePace, Pace } from './pace.ts';
 import { type Phase, Phases } from './phases.ts';
 import type { LabState } from './state.ts';
 import type { Client, LabNode, Topology } from './topology/topology.ts';
@@ -24,6 +25,8 @@ import { Workload } from './workload/workload.ts';
 export interface LabOptions {
   name: string;
   topology: Topology;
+  /** What hosts are made of. Default: namespaces. */
+  backend?: BackendRequest;
   neighbours?: readonly NeighbourName[];
   /** Start an agent on every node. Default true. */
   agents?: boolean;
@@ -37,6 +40,8 @@ export interface LabOptions {
 
 /** Agents connect, list and make their first pass well within this, in milliseconds. */
 const agentsReadyMs = 15_000;
+/** The API server listens within 0.3 s; this is for a loaded machine. Milliseconds. */
+const apiServerReadyMs = 10_000;
 
 export class Lab {
   readonly state: LabState;
@@ -45,6 +50,7 @@ export class Lab {
   readonly agents: Agents;
   readonly workload: Workload;
   readonly nodes: ReadonlyMap<string, CniNode>;
+  readonly pace: Pace;
   readonly #connection: HolderConnection;
   readonly #holder: LaunchedHolder | null;
 
@@ -63,6 +69,7 @@ export class Lab {
     this.#connection = connection;
     this.#holder = holder;
     this.nodes = cniNodes(state.topology);
+    this.pace = new Pace(state.pace);
     this.workload = new Workload(backend, cluster, this.nodes);
   }
 
@@ -76,18 +83,21 @@ export class Lab {
     const phases = new Phases((phase) => options.onPhase?.(phase));
     const holder = await phases.run('namespaces', () => launchHolder(name));
     try {
-      const backend = new NetnsBackend(holder.connection);
+      const backend = newBackend(name, holder.connection, options.backend ?? { kind: 'netns' }, topology);
       await phases.run('hosts', () => backend.createHosts(hostsOf(topology)));
       options.onHosts?.(backend.hosts());
       await phases.run('cables and NAT', () => buildUnderlay(backend, topology));
-      const control = backend.host(topology.control.name);
+      const pace =
+        backend.kind === 'netns'
+          ? 1
+          : await phases.run('pace', () => measurePace(topology.nodes.map((node) => backend.host(node.name))));
       // The API server needs no mesh to start: the two take their time side by side.
-      const starting = startControlPlane(control, topology, holder.folder);
+      const starting = startControlPlane(backend, topology, new Pace(pace).time(apiServerReadyMs));
       starting.catch(() => undefined);
       const wireguard = await phases.run('mesh', async () => {
-        const kind = await buildMesh(backend, topology);
+        const kinds = await buildMesh(backend, topology);
         await awaitMesh(backend, topology);
-        return kind;
+        return kinds;
       });
       await phases.run('CNI and neighbours', () => buildNodes(backend, topology, neighbours));
       const plane: ControlPlane = await phases.run('API server', () => starting);
@@ -97,15 +107,21 @@ export class Lab {
           await Promise.all(
             topology.nodes.map((node) => agents.start(node.name, plane.kubeconfigFor(agentUser(node.name)))),
           );
-          await agents.ready(agentsReadyMs);
+          await agents.ready(new Pace(pace).time(agentsReadyMs));
         });
       }
       const state: LabState = {
         name,
         startedAt: new Date().toISOString(),
         topology,
+        backend: backend.kind,
         wireguard,
-        hosts: backend.hosts().map((host) => ({ name: host.name, role: host.role })),
+        hosts: backend.hosts().map((host) => ({
+          name: host.name,
+          role: host.role,
+          substance: backend.substanceOf(host.name),
+        })),
+        pace,
         agents: agents.pids,
         neighbours: [...neighbours],
         phases: phases.done,
@@ -137,16 +153,17 @@ export class Lab {
       connection.close();
       throw new Error(`lab "${name}" is still starting`);
     }
-    const backend = new NetnsBackend(connection);
-    const { hosts } = state;
-    const { stations } = await listStations(connection);
-    const pods = stations
-      .filter((each) => each.startsWith('pod-'))
-      .map((each) => ({ name: each, role: 'pod' as const }));
-    backend.adopt([...hosts, ...pods]);
+    const backend = await attachedBackend(name, connection, state.backend, state.hosts);
     const agents = new Agents(backend);
     agents.adopt(state.agents);
-    return new Lab(state, backend, new ClusterClient({ socketPath: `${folder}/api.sock` }), agents, connection, null);
+    return new Lab(
+      state,
+      backend,
+      new ClusterClient({ socketPath: `${folder}/${apiSocketName}` }),
+      agents,
+      connection,
+      null,
+    );
   }
 
   get topology(): Topology {
@@ -197,11 +214,6 @@ export class Lab {
   async down(): Promise<void> {
     await endHolder(this.#connection, this.state.name);
   }
-}
-
-async function listStations(connection: HolderConnection): Promise<{ stations: string[] }> {
-  const stations = await connection.request('stations', {});
-  return { stations: stations.map((each) => each.host) };
 }
 
 /** Ends a lab, waits until its processes are gone, and removes what a holder that was killed could not remove. */

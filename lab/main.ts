@@ -2,16 +2,19 @@
 import { Command, Option } from 'commander';
 import { agentLog } from './agents.ts';
 import { labsFolder, listLabs, sweepDeadLabs } from './backends/netns/state-folder.ts';
+import { defaultKernel, kernelReleases } from './backends/vm/image/kernels.ts';
 import { applyCommand } from './commands/apply.ts';
+import { addBackendOptions, type BackendOptions } from './commands/backend-options.ts';
 import { reportFolder } from './commands/boot.ts';
-import { enterHost } from './commands/enter.ts';
 import { getCommand } from './commands/get.ts';
 import { graphCommand } from './commands/graph.ts';
+import { kernelsCommand } from './commands/kernels.ts';
 import { probeCommand } from './commands/probe.ts';
 import { scenariosCommand } from './commands/scenarios.ts';
 import { soakCommand } from './commands/soak.ts';
 import { statusCommand } from './commands/status.ts';
 import { upCommand } from './commands/up.ts';
+import { vmImageCommand } from './commands/vm-image.ts';
 import { Lab } from './lab.ts';
 import { preflight, widenPath } from './preflight/preflight.ts';
 import { formatError } from './terminal/messages.ts';
@@ -27,6 +30,8 @@ const explained = new Set([
   'SetUpError',
   'ClusterError',
   'StationError',
+  'MachineError',
+  'ExecaError',
   'HostCommandError',
 ]);
 
@@ -38,6 +43,11 @@ program.exitOverride();
 program.enablePositionalOptions();
 
 const nameOption = (): Option => new Option('--name <name>', 'which lab').default('default');
+
+async function enterHost(name: string, host: string, argv: readonly string[]): Promise<number> {
+  const lab = await Lab.attach(name);
+  return lab.backend.enter(host, argv);
+}
 
 /** Runs an action and ends with its exit status, whatever is still open. */
 function finish<Arguments extends unknown[]>(
@@ -57,14 +67,15 @@ function finish<Arguments extends unknown[]>(
   };
 }
 
-program
-  .command('up')
+addBackendOptions(program.command('up'))
   .argument('[topology]', `one of ${builtInTopologies().join(', ')}, or a YAML file`, 'home-edge')
   .addOption(nameOption())
   .option('--no-agents', 'leave kuport out')
   .description('boot a lab and leave it up')
   .action(
-    finish((topology: string, options: { name: string; agents: boolean }) => upCommand({ topology, ...options })),
+    finish((topology: string, options: { name: string; agents: boolean } & BackendOptions) =>
+      upCommand({ topology, name: options.name, agents: options.agents, backend: options }),
+    ),
   );
 
 program
@@ -96,9 +107,7 @@ program
   .passThroughOptions()
   .description('run a command on a host: lab exec edge-a -- nft list ruleset')
   .action(
-    finish(async (host: string, command: string[], { name }: { name: string }) =>
-      enterHost(await Lab.attach(name), host, command),
-    ),
+    finish(async (host: string, command: string[], { name }: { name: string }) => enterHost(name, host, command)),
   );
 
 program
@@ -106,11 +115,7 @@ program
   .argument('<host>')
   .addOption(nameOption())
   .description('a shell on a host')
-  .action(
-    finish(async (host: string, { name }: { name: string }) =>
-      enterHost(await Lab.attach(name), host, [process.env.SHELL ?? '/bin/sh']),
-    ),
-  );
+  .action(finish(async (host: string, { name }: { name: string }) => enterHost(name, host, ['/bin/sh'])));
 
 program
   .command('probe')
@@ -211,7 +216,29 @@ program
   );
 
 program
-  .command('scenarios')
+  .command('vm-image')
+  .option('--kernel <version...>', 'kernels to build', [defaultKernel])
+  .description('build the image of virtual machines, or say that it is there')
+  .action(finish(({ kernel }: { kernel: string[] }) => vmImageCommand(kernel)));
+
+program
+  .command('kernels')
+  .argument('[filters...]', 'parts of scenario names; all without')
+  .option(
+    '--kernel <version...>',
+    'kernels to run on',
+    kernelReleases.map((release) => release.name),
+  )
+  .option('--machines <names>', 'only these hosts as machines, the others as namespaces')
+  .option('--topology <topology>', 'topology to boot', 'home-edge')
+  .description("run the scenarios on each of Debian's kernels and compare the verdicts")
+  .action(
+    finish((filters: string[], options: { kernel: string[]; machines?: string; topology: string }) =>
+      kernelsCommand({ ...options, filters }),
+    ),
+  );
+
+addBackendOptions(program.command('scenarios'))
   .argument('[filters...]', 'parts of scenario names; all without')
   .option('--topology <topology>', 'topology to boot', 'home-edge')
   .option('--name <name>', 'name of the lab it boots', `scenarios-${process.pid}`)
@@ -221,8 +248,16 @@ program
   .description('boot a lab, run scenarios, write out/report, take the lab down')
   .action(
     finish(
-      (filters: string[], options: { topology: string; name: string; report: string; list: boolean; json: boolean }) =>
-        scenariosCommand({ filters, ...options }),
+      (
+        filters: string[],
+        options: {
+          topology: string;
+          name: string;
+          report: string;
+          list: boolean;
+          json: boolean;
+        } & BackendOptions,
+      ) => scenariosCommand({ ...options, filters, backend: options }),
     ),
   );
 

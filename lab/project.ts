@@ -16,6 +16,6 @@ function findRoot(): string {
 export const projectRoot = findRoot();
 
 /** Path of a bundled program (see lab/build). */
-export function program(name: 'holder' | 'station' | 'agent' | 'apiserver'): string {
+export function program(name: 'holder' | 'ssh' | 'station' | 'agent' | 'apiserver'): string {
   return join(projectRoot, 'dist', `${name}.js`);
 }

@@ -1,6 +1,7 @@
 /** What a lab tells a later `lab` command about itself: kept by its holder, gone with it. */
+import type { BackendKind, Substance } from './backends/backend.ts';
 import type { HostRole } from './backends/host.ts';
-import type { WireguardKind } from './network/wireguard.ts';
+import type { MeshKinds } from './network/wireguard.ts';
 import type { Phase } from './phases.ts';
 import type { Topology } from './topology/topology.ts';
 
@@ -9,8 +10,11 @@ export interface LabState {
   /** ISO 8601. */
   startedAt: string;
   topology: Topology;
-  wireguard: WireguardKind;
-  hosts: { name: string; role: HostRole }[];
+  backend: BackendKind;
+  wireguard: MeshKinds;
+  hosts: { name: string; role: HostRole; substance: Substance }[];
+  /** How many times slower than namespaces its machines are. */
+  pace: number;
   /** Agent processes by node, as the node's station numbers them; empty for a lab without agents. */
   agents: Record<string, number>;
   neighbours: string[];

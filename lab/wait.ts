@@ -6,6 +6,11 @@ export interface WaitOptions {
   timeoutMs: number;
   /** Milliseconds between two looks. Default 20. */
   intervalMs?: number;
+  /**
+   * At least this many times as long as a look took passes before the next: looking costs the machine that is waited for,
+   * and a look that takes long shows a machine that is busy. Default 1.
+   */
+  restFactor?: number;
 }
 
 /**
@@ -16,18 +21,19 @@ export interface WaitOptions {
 export async function waitFor<Seen>(
   what: string,
   look: () => Promise<Seen | undefined>,
-  { timeoutMs, intervalMs = 20 }: WaitOptions,
+  { timeoutMs, intervalMs = 20, restFactor = 1 }: WaitOptions,
 ): Promise<Seen> {
   const deadline = Date.now() + timeoutMs;
   let last: unknown;
   do {
+    const begin = Date.now();
     try {
       const seen = await look();
       if (seen !== undefined) return seen;
     } catch (error) {
       last = error;
     }
-    await sleep(intervalMs);
+    await sleep(Math.max(intervalMs, restFactor * (Date.now() - begin)));
   } while (Date.now() < deadline);
   const reason = last instanceof Error ? `: ${last.message}` : '';
   throw new Error(`waited ${timeoutMs} ms in vain for ${what}${reason}`, { cause: last });

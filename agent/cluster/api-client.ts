@@ -2,6 +2,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { createInterface } from 'node:readline';
+import { createSecureContext } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { ApiError } from './api-error.ts';
 import { RateLimit } from './rate-limit.ts';
@@ -155,7 +156,13 @@ export class ApiClient {
         viaProxy && value.agent instanceof http.Agent
           ? value.agent
           : this.#server.protocol === 'https:'
-            ? new https.Agent({ keepAlive: true, ca, cert, key, rejectUnauthorized, servername })
+            ? new https.Agent({
+                keepAlive: true,
+                // Once for all connections: reading certificates is a third of the cost of making one.
+                secureContext: createSecureContext({ ca, cert, key }),
+                rejectUnauthorized,
+                servername,
+              })
             : new http.Agent({ keepAlive: true });
     }
     this.#options = { value: { headers: value.headers, auth: value.auth }, readAt: now };

@@ -33,11 +33,20 @@ export interface HostProcess {
   readonly ended: Promise<{ code: number | null; signal: string | null }>;
 }
 
+/** Where the project's programs lie on a host. */
+export interface Installation {
+  /** The Node.js that runs them. */
+  node: string;
+  /** The project's folder: programs are in its dist/, custom resource definitions in its crds/. */
+  root: string;
+}
+
 export type HostRole = 'internet' | 'router' | 'node' | 'control' | 'client' | 'pod';
 
 export interface Host {
   readonly name: string;
   readonly role: HostRole;
+  readonly installation: Installation;
   /** The resident program on this host: echo responders, probes, steady flows, captures. */
   readonly station: StationClient;
   /** Runs one command to its end. Throws HostCommandError on a non-zero exit unless allowFailure is set. */

@@ -7,6 +7,7 @@ import {
   HostCommandError,
   type HostProcess,
   type HostRole,
+  type Installation,
 } from './host.ts';
 
 /** Where a host keeps what its processes print; private to the lab. */
@@ -20,15 +21,20 @@ export class StationHost implements Host {
   readonly name: string;
   readonly role: HostRole;
   readonly station: StationClient;
+  readonly installation: Installation;
+  readonly #execMs: number;
 
-  constructor(name: string, role: HostRole, station: StationClient) {
+  /** @param execMs milliseconds a command may take unless it says otherwise */
+  constructor(name: string, role: HostRole, station: StationClient, installation: Installation, execMs = 10_000) {
     this.name = name;
     this.role = role;
     this.station = station;
+    this.installation = installation;
+    this.#execMs = execMs;
   }
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
-    const timeoutMs = options.timeoutMs ?? 10_000;
+    const timeoutMs = options.timeoutMs ?? this.#execMs;
     const result = await this.station.request(
       'exec',
       {

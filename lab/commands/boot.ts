@@ -9,6 +9,7 @@ import { projectRoot } from '../project.ts';
 import { evidenceSources } from '../scenario/runner.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import type { Progress } from '../terminal/progress.ts';
+import { type BackendOptions, backendRequest } from './backend-options.ts';
 
 export const reportFolder = join(projectRoot, 'out', 'report');
 
@@ -29,15 +30,22 @@ export class SetUpError extends Error {
 /**
  * @throws PreflightError, LabExistsError, SetUpError
  */
-export async function boot(options: LabOptions, progress: Progress, report = reportFolder): Promise<Lab> {
-  await preflight({ install: true, say: (line) => progress.line(line) });
+export async function boot(
+  options: LabOptions,
+  backend: BackendOptions,
+  progress: Progress,
+  report = reportFolder,
+): Promise<Lab> {
+  await preflight({ install: true, forMachines: backend.backend === 'vm', say: (line) => progress.line(line) });
   sweepDeadLabs();
+  const request = await backendRequest(backend, options.topology, progress);
   let hosts: Host[] = [];
   let evidenceFolder: string | null = null;
   const step = progress.start(`lab "${options.name}" (${options.topology.name})`);
   try {
     const lab = await Lab.up({
       ...options,
+      backend: request,
       onHosts: (made) => {
         hosts = made;
       },

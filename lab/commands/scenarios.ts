@@ -11,8 +11,9 @@ import { Progress, type Step } from '../terminal/progress.ts';
 import { printScenarioTable, summaryLine } from '../terminal/scenario-table.ts';
 import { openTerminal } from '../terminal/terminal.ts';
 import { loadTopology } from '../topology/load.ts';
+import type { BackendOptions } from './backend-options.ts';
 import { boot, SetUpError } from './boot.ts';
-import { readVersions } from './versions.ts';
+import { combineVersions, readNodeVersions } from './versions.ts';
 
 export interface ScenariosOptions {
   topology: string;
@@ -22,27 +23,24 @@ export interface ScenariosOptions {
   report: string;
   list: boolean;
   json: boolean;
+  backend: BackendOptions;
 }
 
-/** @returns exit status: 0 when all passed, 1 when not */
-export async function scenariosCommand(options: ScenariosOptions): Promise<number> {
-  const terminal = openTerminal(options.json ? process.stderr : process.stdout);
+/** Boots a lab, runs scenarios on it, takes it down and writes the report. @returns what came of it */
+export async function runLab(
+  options: Omit<ScenariosOptions, 'list' | 'json'>,
+  progress: Progress,
+): Promise<{ run: Run; page: string }> {
   const scenarios = await discoverScenarios(options.filters);
-  if (options.list) {
-    for (const { name, sentence } of scenarios) process.stdout.write(`${name.padEnd(32)} ${sentence}\n`);
-    return 0;
-  }
   const topology = loadTopology(options.topology);
-  const progress = new Progress(terminal);
   const startedAt = new Date().toISOString();
-  const begin = performance.now();
   await rm(options.report, { recursive: true, force: true });
 
   let lab: Lab | null = null;
   let results: ScenarioResult[] = [];
   let setUpFailure: SetUpError | null = null;
   try {
-    lab = await boot({ name: options.name, topology }, progress, options.report);
+    lab = await boot({ name: options.name, topology }, options.backend, progress, options.report);
     let step: Step | null = null;
     results = await runScenarios(lab, scenarios, {
       reportFolder: options.report,
@@ -58,21 +56,14 @@ export async function scenariosCommand(options: ScenariosOptions): Promise<numbe
     if (!(error instanceof SetUpError)) throw error;
     setUpFailure = error;
   }
-  const wireguard = lab?.state.wireguard ?? 'wireguard-go';
   const run: Run = {
     startedAt,
-    topology: pictureOf(topology, lab === null ? null : wireguard),
-    backend: 'netns',
+    topology: pictureOf(topology, lab?.state.wireguard ?? null),
+    backend: options.backend.backend,
     versions:
       lab === null
-        ? {
-            kernel: '',
-            nft: '',
-            iproute2: '',
-            wireguard: { kind: wireguard, version: '' },
-            node: process.versions.node,
-          }
-        : await readVersions(lab.host(topology.nodes[0]?.name ?? 'internet'), wireguard),
+        ? { kernel: '', nft: '', iproute2: '', wireguard: '', node: process.versions.node }
+        : combineVersions(await readNodeVersions(lab)),
     phases: [
       ...(lab?.state.phases ?? []),
       { name: 'scenarios', milliseconds: results.reduce((sum, each) => sum + each.milliseconds, 0) },
@@ -88,14 +79,28 @@ export async function scenariosCommand(options: ScenariosOptions): Promise<numbe
         }),
   };
   await lab?.down();
-  const report = await writeReport(options.report, run);
+  const { page } = await writeReport(options.report, run);
+  return { run, page };
+}
+
+/** @returns exit status: 0 when all passed, 1 when not */
+export async function scenariosCommand(options: ScenariosOptions): Promise<number> {
+  const terminal = openTerminal(options.json ? process.stderr : process.stdout);
+  if (options.list) {
+    for (const { name, sentence, needs } of await discoverScenarios(options.filters))
+      process.stdout.write(`${name.padEnd(32)} ${sentence}${needs === undefined ? '' : ` (needs ${needs})`}\n`);
+    return 0;
+  }
+  const begin = performance.now();
+  const { run, page } = await runLab(options, new Progress(terminal));
   const summary = summarise(run);
   if (options.json) process.stdout.write(`${JSON.stringify({ summary, ...run })}\n`);
   terminal.line();
-  printScenarioTable(terminal, results, options.report);
+  printScenarioTable(terminal, run.scenarios, options.report);
   terminal.line();
-  if (setUpFailure !== null) terminal.line(terminal.colours.red(`the lab did not come up: ${setUpFailure.message}`));
-  terminal.line(`report: ${report.page}   took ${formatDuration(performance.now() - begin)} in all`);
+  if (run.setupFailure !== undefined)
+    terminal.line(terminal.colours.red(`the lab did not come up: ${run.setupFailure.message}`));
+  terminal.line(`report: ${page}   took ${formatDuration(performance.now() - begin)} in all`);
   terminal.line(summaryLine(summary));
   return summary.ok ? 0 : 1;
 }

@@ -4,7 +4,7 @@ import type { Lab } from '../lab.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { formatTable } from '../terminal/table.ts';
 import { openTerminal, type Terminal } from '../terminal/terminal.ts';
-import { readVersions } from './versions.ts';
+import { readNodeVersions } from './versions.ts';
 
 interface HostRow {
   name: string;
@@ -52,26 +52,42 @@ async function agentState(lab: Lab, node: string): Promise<string> {
 
 export async function printStatus(lab: Lab, terminal: Terminal): Promise<void> {
   const rows = await hostRows(lab);
-  const { wireguard, topology } = lab.state;
-  const versions = await readVersions(lab.host(topology.nodes[0]?.name ?? 'internet'), wireguard);
-  const columns = ['HOST', 'ROLE', 'SITE', 'NAT', 'ADDRESS', 'MESH', 'PODS', 'STATE'].map((title) => ({ title }));
+  const { topology } = lab.state;
+  const versions = new Map((await readNodeVersions(lab)).map((each) => [each.host, each]));
+  const substance = new Map(lab.state.hosts.map((host) => [host.name, host.substance]));
+  const titles = ['HOST', 'ROLE', 'MADE OF', 'SITE', 'NAT', 'ADDRESS', 'MESH', 'PODS', 'STATE'];
+  const columns = titles.map((title) => ({ title }));
   terminal.line();
   terminal.line(
     formatTable(
       terminal,
       columns,
-      rows.map((row) => [row.name, row.role, row.site, row.nat, row.address, row.meshAddress, row.podCidr, row.state]),
+      rows.map((row) => [
+        ...[row.name, row.role, substance.get(row.name) ?? '', row.site, row.nat],
+        ...[row.address, row.meshAddress, row.podCidr, row.state],
+      ]),
     ),
   );
   terminal.line(
-    `lab "${lab.state.name}", topology ${topology.name}; mesh ${topology.mesh.interface} on ${wireguard} ${versions.wireguard.version}; kernel ${versions.kernel}, nft ${versions.nft}, iproute2 ${versions.iproute2}`,
+    formatTable(
+      terminal,
+      ['NODE', 'KERNEL', 'WIREGUARD', 'NFT', 'IPROUTE2'].map((title) => ({ title })),
+      [...versions.values()].map(({ host, kernel, wireguard, nft, iproute2 }) => [
+        ...[host, kernel, wireguard, nft, iproute2],
+      ]),
+    ),
+  );
+  terminal.line(
+    `lab "${lab.state.name}", topology ${topology.name}, mesh ${topology.mesh.interface}, backend ${lab.state.backend}`,
   );
 }
 
 export async function statusCommand(lab: Lab, json: boolean): Promise<number> {
   if (json) {
     const { adminKubeconfig: _, ...state } = lab.state;
-    process.stdout.write(`${JSON.stringify({ ...state, rows: await hostRows(lab) }, null, 2)}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ ...state, rows: await hostRows(lab), versions: await readNodeVersions(lab) }, null, 2)}\n`,
+    );
   } else {
     const terminal = openTerminal();
     await printStatus(lab, terminal);

@@ -4,15 +4,21 @@ import { formatDuration } from '../terminal/duration.ts';
 import { Progress } from '../terminal/progress.ts';
 import { openTerminal } from '../terminal/terminal.ts';
 import { loadTopology } from '../topology/load.ts';
+import type { BackendOptions } from './backend-options.ts';
 import { boot } from './boot.ts';
 import { printStatus } from './status.ts';
 
-export async function upCommand(options: { topology: string; name: string; agents: boolean }): Promise<number> {
+export async function upCommand(options: {
+  topology: string;
+  name: string;
+  agents: boolean;
+  backend: BackendOptions;
+}): Promise<number> {
   const terminal = openTerminal();
   const progress = new Progress(terminal);
   const topology = loadTopology(options.topology);
   const begin = performance.now();
-  const lab: Lab = await boot({ name: options.name, topology, agents: options.agents }, progress);
+  const lab: Lab = await boot({ name: options.name, topology, agents: options.agents }, options.backend, progress);
   await printStatus(lab, terminal);
   const flag = options.name === 'default' ? '' : ` --name ${options.name}`;
   const [client] = topology.clients;

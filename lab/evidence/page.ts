@@ -107,12 +107,11 @@ function phasesPart(run: Run): Markup {
 
 function factsPart(run: Run): Markup {
   const { kernel, nft, iproute2, wireguard, node } = run.versions;
-  const mesh = wireguard.kind === 'kernel' ? `kernel ${wireguard.version}` : `${wireguard.kind} ${wireguard.version}`;
   const facts: [string, string | Markup][] = [
     ['Started', markup`<time datetime="${run.startedAt}">${dateWords(run.startedAt)}</time>`],
     ['Backend', run.backend],
     ['Kernel', kernel],
-    ['WireGuard', mesh],
+    ['WireGuard', wireguard],
     ['nftables', nft],
     ['iproute2', iproute2],
     ['Node.js', node],

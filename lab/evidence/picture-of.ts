@@ -1,12 +1,12 @@
 /** A lab's topology as the drawing wants it. */
 import { routerName } from '../network/segments.ts';
-import type { WireguardKind } from '../network/wireguard.ts';
+import { describeMesh, type MeshKinds } from '../network/wireguard.ts';
 import { nthAddress, parseSubnet } from '../topology/ipv4.ts';
 import type { Topology } from '../topology/topology.ts';
 import type { TopologyPicture } from './topology-picture.ts';
 
 /** @param wireguard what the mesh runs on; null for a topology that is not up */
-export function pictureOf(topology: Topology, wireguard: WireguardKind | null): TopologyPicture {
+export function pictureOf(topology: Topology, wireguard: MeshKinds | null): TopologyPicture {
   const { control, mesh } = topology;
   return {
     name: topology.name,
@@ -25,6 +25,10 @@ export function pictureOf(topology: Topology, wireguard: WireguardKind | null): 
       ...topology.nodes.map((node) => ({ ...node, role: 'node' as const })),
     ],
     clients: topology.clients,
-    mesh: { interface: mesh.interface, implementation: wireguard ?? 'WireGuard', mtu: mesh.mtu },
+    mesh: {
+      interface: mesh.interface,
+      implementation: wireguard === null ? 'WireGuard' : describeMesh(wireguard),
+      mtu: mesh.mtu,
+    },
   };
 }

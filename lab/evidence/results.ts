@@ -107,7 +107,8 @@ export interface Versions {
   kernel: string;
   nft: string;
   iproute2: string;
-  wireguard: { kind: 'kernel' | 'wireguard-go'; version: string };
+  /** Which one, and its version: `kernel 1.0.0`. */
+  wireguard: string;
   node: string;
 }
 

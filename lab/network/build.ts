@@ -7,7 +7,7 @@ import { forwardingSysctls, internetSetup } from './internet.ts';
 import { type MeshMember, meshInterfaceLines, meshMembers, wireguardConfiguration } from './mesh.ts';
 import { routerSetup } from './router.ts';
 import { routerName, segmentsOf } from './segments.ts';
-import { availableWireguard, configureWireguard, startWireguard, type WireguardKind } from './wireguard.ts';
+import { configureWireguard, type MeshKinds, startWireguard } from './wireguard.ts';
 
 /** Lays the wires and gives every host its addresses, routes and, on internet and routers, their rules. */
 export async function buildUnderlay(backend: Backend, topology: Topology): Promise<void> {
@@ -24,16 +24,16 @@ export async function buildUnderlay(backend: Backend, topology: Topology): Promi
 
 /**
  * Starts WireGuard on control host and nodes, with fresh keys.
- * @returns which WireGuard it is
+ * @returns which WireGuard each of them has
  */
-export async function buildMesh(backend: Backend, topology: Topology): Promise<WireguardKind> {
+export async function buildMesh(backend: Backend, topology: Topology): Promise<MeshKinds> {
   const members = meshMembers(topology);
-  const kind = await availableWireguard(backend.host('internet'));
   const device = topology.mesh.interface;
-  await Promise.all(
-    members.map((member) =>
-      startWireguard(backend.host(member.name), kind, device, meshInterfaceLines(topology, member)),
-    ),
+  const kinds = await Promise.all(
+    members.map(async (member) => {
+      const kind = await startWireguard(backend.host(member.name), device, meshInterfaceLines(topology, member));
+      return [member.name, kind] as const;
+    }),
   );
   // One after the other, those that can be reached first. A member greets its peers as soon as it knows them; two that
   // greet each other at once both wait for an answer, and a greeting that finds nobody is repeated only after 5 s
@@ -44,7 +44,7 @@ export async function buildMesh(backend: Backend, topology: Topology): Promise<W
   for (const member of inOrder) {
     await configureWireguard(backend.host(member.name), device, wireguardConfiguration(topology, members, member));
   }
-  return kind;
+  return Object.fromEntries(kinds);
 }
 
 /**
@@ -52,6 +52,6 @@ export async function buildMesh(backend: Backend, topology: Topology): Promise<W
  * @throws HostCommandError with ping's words for the node that does not
  */
 export async function awaitMesh(backend: Backend, topology: Topology): Promise<void> {
-  const reach = ['ping', '-q', '-c', '1', '-W', '1', '-w', '5', topology.control.meshAddress];
+  const reach = ['ping', '-q', '-c', '1', '-W', '1', '-w', '8', topology.control.meshAddress];
   await Promise.all(topology.nodes.map((node) => backend.host(node.name).exec(reach)));
 }

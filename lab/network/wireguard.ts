@@ -3,14 +3,12 @@ import type { Host } from '../backends/host.ts';
 
 export type WireguardKind = 'kernel' | 'wireguard-go';
 
-/**
- * Which WireGuard this lab can have, found by trying to make a kernel interface on a host that has none.
- */
-export async function availableWireguard(host: Host): Promise<WireguardKind> {
-  const made = await host.exec(['ip', 'link', 'add', 'wg-probe', 'type', 'wireguard'], { allowFailure: true });
-  if (made.code !== 0) return 'wireguard-go';
-  await host.exec(['ip', 'link', 'del', 'wg-probe']);
-  return 'kernel';
+/** Member of the mesh -> which WireGuard it has. */
+export type MeshKinds = Readonly<Record<string, WireguardKind>>;
+
+/** For a person: one name, or both where machines and namespaces mix. */
+export function describeMesh(kinds: MeshKinds): string {
+  return [...new Set(Object.values(kinds))].join(' and ');
 }
 
 /** wireguard-go's control socket appears 10-30 ms after its start. One shell, since each process costs 2-3 ms. */
@@ -26,21 +24,23 @@ ip -batch -`;
  * Makes the interface and gives it its addresses; it has no key and no peers yet.
  * @param device name of the interface
  * @param interfaceLines `ip -batch` lines run once the interface exists
+ * @returns which WireGuard the host has: the kernel's where its kernel makes the interface
  */
 export async function startWireguard(
   host: Host,
-  kind: WireguardKind,
   device: string,
   interfaceLines: readonly string[],
-): Promise<void> {
+): Promise<WireguardKind> {
   const input = `${interfaceLines.join('\n')}\n`;
-  if (kind === 'kernel') {
-    await host.exec(['ip', '-batch', '-'], { input: `link add ${device} type wireguard\n${input}` });
-    return;
+  const made = await host.exec(['ip', 'link', 'add', device, 'type', 'wireguard'], { allowFailure: true });
+  if (made.code === 0) {
+    await host.exec(['ip', '-batch', '-'], { input });
+    return 'kernel';
   }
   // Verbose logging names every packet that WireGuard drops for its source address: the evidence of a missing link.
   await host.spawn('wireguard-go', ['wireguard-go', '-f', device], { env: { LOG_LEVEL: 'verbose' } });
   await host.exec(['sh', '-c', awaitSocket, 'wireguard', device], { input });
+  return 'wireguard-go';
 }
 
 /**

@@ -2,7 +2,13 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { $ } from 'zx';
-import { type Requirement, requirements, testRequirements, userspaceWireguard } from './requirements.ts';
+import {
+  machineRequirements,
+  type Requirement,
+  requirements,
+  testRequirements,
+  userspaceWireguard,
+} from './requirements.ts';
 
 /** The machine lacks something; the message says what and gives the command that brings it. */
 export class PreflightError extends Error {
@@ -66,6 +72,8 @@ export interface PreflightOptions {
   install: boolean;
   /** Also check what the project's tests need. Default false. */
   forTests?: boolean;
+  /** Also check what labs of virtual machines need. Default false. */
+  forMachines?: boolean;
   /** Called with a line for a person when something takes a while. */
   say(line: string): void;
 }
@@ -73,9 +81,14 @@ export interface PreflightOptions {
 /**
  * @throws PreflightError
  */
-export async function preflight({ install, forTests = false, say }: PreflightOptions): Promise<void> {
+export async function preflight(options: PreflightOptions): Promise<void> {
+  const { install, forTests = false, forMachines = false, say } = options;
   widenPath();
-  const wantedPrograms = forTests ? [...requirements, ...testRequirements] : requirements;
+  const wantedPrograms = [
+    ...requirements,
+    ...(forMachines ? machineRequirements : []),
+    ...(forTests ? testRequirements : []),
+  ];
   let missing = wantedPrograms.filter(isMissing);
   // Only once ip and unshare are there can the kernel be asked.
   const wireguardGo = async (): Promise<Requirement[]> =>

@@ -29,6 +29,18 @@ export const userspaceWireguard: Requirement = {
   purpose: 'the mesh, where the kernel has no WireGuard',
 };
 
+/** Needed only for labs of virtual machines. */
+export const machineRequirements: readonly Requirement[] = [
+  { program: 'qemu-system-x86_64', debianPackage: 'qemu-system-x86', purpose: 'virtual machines' },
+  { program: 'mmdebstrap', debianPackage: 'mmdebstrap', purpose: "building the machines' image" },
+  { program: 'mksquashfs', debianPackage: 'squashfs-tools', purpose: "building the machines' image" },
+  { program: 'cpio', debianPackage: 'cpio', purpose: "building the machines' image" },
+  { program: 'depmod', debianPackage: 'kmod', purpose: "building the machines' image" },
+  { program: 'zstd', debianPackage: 'zstd', purpose: 'unpacking kernels' },
+  { program: 'xz', debianPackage: 'xz-utils', purpose: 'unpacking kernels and modules' },
+  { program: 'lz4', debianPackage: 'lz4', purpose: 'unpacking kernels' },
+];
+
 /** Needed by the tests only: the API is also tried with the client that everyone uses. */
 export const testRequirements: readonly Requirement[] = [
   { program: 'kubectl', debianPackage: 'kubernetes-client', purpose: "tests of the lab's Kubernetes API" },

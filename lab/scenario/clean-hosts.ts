@@ -23,7 +23,7 @@ export async function awaitCleanHosts(lab: Lab): Promise<void> {
           if (stdout.trim() === '') return true;
           throw new Error(`it still holds\n${stdout.trim()}`);
         },
-        { timeoutMs: cleanMs },
+        { timeoutMs: lab.pace.time(cleanMs) },
       ),
     ),
   );

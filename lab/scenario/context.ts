@@ -7,6 +7,7 @@ import type { Lab } from '../lab.ts';
 import { neighbourAbsence } from '../neighbours/absence.ts';
 import type { NeighbourName } from '../neighbours/registry.ts';
 import { applyHostSetup } from '../network/host-setup.ts';
+import type { Pace } from '../pace.ts';
 import type { ProbeResult, Protocol } from '../station/protocol.ts';
 import type { Client } from '../topology/topology.ts';
 import { waitFor } from '../wait.ts';
@@ -27,8 +28,11 @@ import { Teardown } from './teardown.ts';
 /** An agent that has a change in hand is done in tens of milliseconds; this is for a loaded machine. */
 const programmedMs = 5000;
 
-/** A silence long enough to mean something: three times the slowest answer seen in the lab, in milliseconds. */
-export const silenceMs = 400;
+/** How long one probe waits while a scenario waits for a first delivery: many short looks tell when it came. Milliseconds. */
+const lookMs = 100;
+
+/** In namespaces: three times the slowest answer seen in the lab, in milliseconds. */
+const shortestSilenceMs = 400;
 
 export interface Moved {
   rows: Map<string, CounterRow[]>;
@@ -40,13 +44,24 @@ export class ScenarioContext {
   readonly lab: Lab;
   /** Kubernetes namespace of this scenario's objects. */
   readonly namespace: string;
-  readonly record = new Record();
+  readonly record: Record;
   readonly teardown = new Teardown();
   readonly captures: Capture[] = [];
 
   constructor(lab: Lab, namespace: string) {
     this.lab = lab;
+    this.record = new Record(lab.pace);
     this.namespace = namespace;
+  }
+
+  get pace(): Pace {
+    return this.lab.pace;
+  }
+
+  /** A silence long enough to mean something, in milliseconds: three times the slowest answer this scenario has had. */
+  get silenceMs(): number {
+    const slowest = Math.max(0, ...this.record.exchanges.map((exchange) => exchange.roundTripMs ?? 0));
+    return Math.max(shortestSilenceMs, Math.ceil(3 * slowest));
   }
 
   host(name: string): Host {
@@ -119,7 +134,7 @@ export class ScenarioContext {
           .join('; ');
         throw new Error(`it has ${has ?? 'no condition yet'}`);
       },
-      { timeoutMs: programmedMs },
+      { timeoutMs: this.pace.time(programmedMs) },
     );
   }
 
@@ -133,7 +148,7 @@ export class ScenarioContext {
         if (endpoint?.pod === pod.record.name && endpoint.node === pod.record.node) return object;
         throw new Error(`its endpoint is ${endpoint?.pod ?? 'none'} on ${endpoint?.node ?? '?'}`);
       },
-      { timeoutMs: programmedMs },
+      { timeoutMs: this.pace.time(programmedMs) },
     );
   }
 
@@ -194,7 +209,7 @@ export class ScenarioContext {
 
   /** Nothing must come back. Meaningless without a control beside it. */
   async silent(client: Client, target: Target, why: string): Promise<ProbeResult> {
-    const result = await this.exchange(client, target, { timeoutMs: silenceMs, note: why });
+    const result = await this.exchange(client, target, { timeoutMs: this.silenceMs, note: why });
     this.record.same('negative', `${client.name} ${formatTarget(target)}: ${why}`, 'timeout', result.outcome);
     return result;
   }
@@ -209,19 +224,22 @@ export class ScenarioContext {
     await waitFor(
       `${client.name} to reach ${pod.record.name} by ${formatTarget(target)}`,
       async () => {
-        const result = await this.exchange(client, target, { timeoutMs: 100, note: 'waiting for the first delivery' });
+        const result = await this.exchange(client, target, {
+          timeoutMs: this.pace.packets(lookMs),
+          note: 'waiting for the first delivery',
+        });
         if (result.reply?.pod === pod.record.name && result.from === target.address) return true;
         throw new Error(
           `last probe: ${result.outcome}${result.reply === null ? '' : `, ${result.reply.pod} by way of ${result.from}`}`,
         );
       },
-      { timeoutMs: programmedMs },
+      { timeoutMs: this.pace.time(programmedMs), restFactor: 0 },
     );
     const took = Math.round(performance.now() - begin);
     this.record.check(
       'positive control',
       `first delivery from ${client.name} by ${formatTarget(target)}`,
-      'within 5 s',
+      `within ${this.pace.time(programmedMs)} ms`,
       `after ${took} ms`,
       true,
     );
@@ -237,13 +255,13 @@ export class ScenarioContext {
       `pod ${pod.record.name} to see ${seen} again`,
       async () => {
         const result = await this.exchange(client, target, {
-          timeoutMs: 250,
+          timeoutMs: this.pace.packets(lookMs),
           note: 'waiting for the agent to mend it',
         });
         if (result.reply?.peer === seen) return true;
         throw new Error(`it saw ${result.reply?.peer ?? result.outcome}`);
       },
-      { timeoutMs: programmedMs },
+      { timeoutMs: this.pace.time(programmedMs), restFactor: 0 },
     );
   }
 

@@ -1,6 +1,7 @@
 /** What a scenario has seen so far: exchanges, checks, counters, in the order they happened. */
 import type { Host } from '../backends/host.ts';
 import type { Check, CheckKind, CounterTable, Exchange } from '../evidence/results.ts';
+import type { Pace } from '../pace.ts';
 import type { ProbeResult, Protocol } from '../station/protocol.ts';
 
 export interface ProbeOptions {
@@ -14,6 +15,9 @@ export interface ProbeOptions {
   /** What this exchange is for, where the check does not say it. */
   note?: string;
 }
+
+/** How long an exchange waits for its answer in namespaces, in milliseconds. */
+const answerMs = 1000;
 
 /** A target as a client dials it. */
 export interface Target {
@@ -30,6 +34,11 @@ export class Record {
   readonly checks: Check[] = [];
   readonly exchanges: Exchange[] = [];
   readonly counters: CounterTable[] = [];
+  readonly #pace: Pace;
+
+  constructor(pace: Pace) {
+    this.#pace = pace;
+  }
 
   /**
    * One exchange from a client, recorded whatever came of it.
@@ -41,11 +50,11 @@ export class Record {
     target: Target,
     options: ProbeOptions = {},
   ): Promise<ProbeResult> {
-    const { note, timeoutMs = 1000, ...rest } = options;
+    const { note, timeoutMs = this.#pace.packets(answerMs), ...rest } = options;
     const result = await client.station.request(
       'probe',
       { ...target, ...rest, timeoutMs },
-      { timeoutMs: timeoutMs + 5000 },
+      { timeoutMs: timeoutMs + this.#pace.time(5000) },
     );
     this.exchanges.push({
       client: client.name,

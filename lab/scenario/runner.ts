@@ -35,12 +35,32 @@ export async function runScenarios(
 ): Promise<ScenarioResult[]> {
   const results: ScenarioResult[] = [];
   for (const [index, scenario] of scenarios.entries()) {
+    const missing = missingFor(scenario, lab);
+    if (missing !== null) {
+      results.push(skipped(scenario, missing));
+      continue;
+    }
     options.onStart?.(scenario);
     const result = await runScenario(lab, scenario, `s${index + 1}`, options);
     results.push(result);
     options.onResult?.(result);
   }
   return results;
+}
+
+/** Why a scenario cannot run on this lab; null when it can. */
+function missingFor({ needs }: NamedScenario, lab: Lab): string | null {
+  if (needs === undefined) return null;
+  const shared = lab.topology.nodes.filter((node) => lab.backend.substanceOf(node.name) !== 'machine');
+  if (shared.length === 0) return null;
+  return `needs nodes with a kernel of their own, and ${shared.map((node) => node.name).join(', ')} share one: run it with --backend vm`;
+}
+
+function skipped({ name, sentence }: NamedScenario, reason: string): ScenarioResult {
+  return {
+    ...{ name, sentence, reason, milliseconds: 0, checks: [], exchanges: [], counters: [] },
+    verdict: 'skipped',
+  };
 }
 
 async function runScenario(
@@ -54,7 +74,7 @@ async function runScenario(
   let failure = await attempt(async () => {
     await lab.workload.createNamespace(namespace);
     context.defer('namespace', () => lab.cluster.delete('v1', 'Namespace', namespace));
-    await withTimeout(scenario.run(context), scenario.timeoutMs ?? defaultTimeoutMs);
+    await withTimeout(scenario.run(context), lab.pace.time(scenario.timeoutMs ?? defaultTimeoutMs));
   });
   // Before anything is cleared away: the state that failed is the evidence.
   const failing = failure !== undefined || context.record.checks.some((check) => !check.ok);

@@ -30,19 +30,22 @@ export class StationError extends Error {
   }
 }
 
-const defaultTimeoutMs = 15_000;
-
 export class StationClient {
   readonly host: string;
+  readonly #timeoutMs: number;
   readonly #transport: StationTransport;
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<(event: StationEvent) => void>();
   #nextId = 1;
   #gone: Error | undefined;
 
-  /** @param host name used in errors */
-  constructor(host: string, transport: StationTransport) {
+  /**
+   * @param host name used in errors
+   * @param timeoutMs milliseconds a request waits for its answer unless it says otherwise
+   */
+  constructor(host: string, transport: StationTransport, timeoutMs = 15_000) {
     this.host = host;
+    this.#timeoutMs = timeoutMs;
     this.#transport = transport;
     transport.onLine((line) => this.#receive(JSON.parse(line) as StationMessage));
     void transport.closed.then((error) => {
@@ -56,12 +59,12 @@ export class StationClient {
   }
 
   /**
-   * @throws StationError with the station's words, when the pipe is gone, or after timeoutMs (default 15 000 ms)
+   * @throws StationError with the station's words, when the pipe is gone, or after timeoutMs
    */
   request<Operation extends StationOperation>(
     operation: Operation,
     params: StationOperations[Operation]['params'],
-    { timeoutMs = defaultTimeoutMs }: { timeoutMs?: number } = {},
+    { timeoutMs = this.#timeoutMs }: { timeoutMs?: number } = {},
   ): Promise<StationOperations[Operation]['result']> {
     if (this.#gone !== undefined) {
       return Promise.reject(new StationError(`${this.host}: cannot ${operation}: ${this.#gone.message}`));

@@ -4,6 +4,8 @@ import type { Terminal } from './terminal.ts';
 import { displayWidth } from './terminal.ts';
 
 export interface Step {
+  /** Says how far it has come, behind its title. */
+  update(detail: string): void;
   /** Ends the step well; `detail` follows its time. */
   done(detail?: string): void;
   /** Ends the step badly. */
@@ -21,7 +23,7 @@ const REMINDER = 15_000;
  */
 export class Progress {
   readonly #terminal: Terminal;
-  readonly #running: { title: string; started: number; reminded: number }[] = [];
+  readonly #running: { title: string; detail: string; started: number; reminded: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
   #drawn = false;
 
@@ -31,7 +33,7 @@ export class Progress {
 
   start(title: string): Step {
     const now = performance.now();
-    const step = { title, started: now, reminded: now };
+    const step = { title, detail: '', started: now, reminded: now };
     this.#running.push(step);
     // unref: a step that nobody ended must not keep the process alive.
     this.#timer ??= setInterval(() => this.#tick(), REDRAW).unref();
@@ -49,6 +51,10 @@ export class Progress {
     };
     const { green, red } = this.#terminal.colours;
     return {
+      update: (detail) => {
+        step.detail = `: ${detail}`;
+        this.#draw();
+      },
       done: (detail) => end(green('✓'), detail ? ` ${detail}` : ''),
       fail: (reason) => end(red('✗'), `: ${reason}`),
     };
@@ -83,7 +89,7 @@ export class Progress {
     for (const step of this.#running) {
       if (now - step.reminded < REMINDER) continue;
       step.reminded = now;
-      this.#terminal.line(`… ${step.title}, ${formatDuration(now - step.started)} so far`);
+      this.#terminal.line(`… ${step.title}${step.detail}, ${formatDuration(now - step.started)} so far`);
     }
   }
 
@@ -93,7 +99,8 @@ export class Progress {
     const time = formatDuration(Math.floor((performance.now() - step.started) / 100) * 100);
     // One column short of the edge: a full line would wrap, and the erasing would miss half of it.
     const room = this.#terminal.width - displayWidth(time) - 4;
-    const title = step.title.length > room ? `${step.title.slice(0, Math.max(0, room - 1))}…` : step.title;
+    const text = step.title + step.detail;
+    const title = text.length > room ? `${text.slice(0, Math.max(0, room - 1))}…` : text;
     this.#erase();
     this.#terminal.write(`${this.#terminal.colours.cyan('›')} ${title} ${this.#terminal.colours.dim(time)}`);
     this.#drawn = true;

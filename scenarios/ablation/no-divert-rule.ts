@@ -15,7 +15,7 @@ export default scenario({
       await t.host('worker-b').exec(['ip', 'rule', 'del', 'pref', '102']);
       for (const client of t.clients()) {
         const isPublic = t.lab.publicAddress(client) === client.address;
-        const result = await t.exchange(client, target('UDP'), { timeoutMs: 400, note: 'no divert rule' });
+        const result = await t.exchange(client, target('UDP'), { timeoutMs: t.silenceMs, note: 'no divert rule' });
         if (isPublic) {
           t.record.same(
             'assertion',

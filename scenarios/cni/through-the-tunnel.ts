@@ -45,7 +45,10 @@ add element ip kuport ports { ${keys.map((key) => `${key} : ${pod.record.address
       await pod.sightings();
       for (const client of t.clients()) {
         const isPublic = t.lab.publicAddress(client) === client.address;
-        const result = await t.exchange(client, target('UDP'), { timeoutMs: 400, note: 'the same, source kept' });
+        const result = await t.exchange(client, target('UDP'), {
+          timeoutMs: t.silenceMs,
+          note: 'the same, source kept',
+        });
         t.record.same(
           'assertion',
           `${client.name} UDP: what comes back, comes from`,

@@ -41,7 +41,7 @@ export default scenario({
       for (const node of involved) await t.lab.agents.stop(node, signal);
       await t.control(client, target('UDP'), pod, `both agents gone (${signal})`);
       for (const node of involved) await t.lab.agents.restart(node);
-      await t.lab.agents.ready(10_000);
+      await t.lab.agents.ready(t.pace.time(10_000));
     }
     for (const { protocol, flow } of flows) {
       const report = await station.request('flowStop', { flow });

@@ -35,7 +35,7 @@ export default scenario({
     }
     for (const client of t.clients()) {
       for (const protocol of bothProtocols) {
-        const result = await t.exchange(client, target(protocol), { timeoutMs: 400, note: 'refused mapping' });
+        const result = await t.exchange(client, target(protocol), { timeoutMs: t.silenceMs, note: 'refused mapping' });
         t.record.same(
           'negative',
           `${client.name} ${protocol} ${echoPort}: the port is closed`,

@@ -45,7 +45,7 @@ export default scenario({
           );
         }
         const outside = await t.exchange(client, target(protocol, last + 1), {
-          timeoutMs: 400,
+          timeoutMs: t.silenceMs,
           note: 'outside the range',
         });
         // The node itself answers a closed TCP port with a reset; UDP stays silent on an unconnected socket.

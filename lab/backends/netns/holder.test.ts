@@ -72,7 +72,7 @@ describe('a station that dies', () => {
     await other.request('exec', { argv: ['kill', '-9', String(pid)], timeoutMs: 5000 });
     await Promise.all(pending);
     expect(await undisturbed).toMatchObject({ code: 0 });
-    await expect(dying.request('ping', {})).rejects.toThrow('edge-a: ping: edge-a has no station in this lab');
+    await expect(dying.request('ping', {})).rejects.toThrow('edge-a: ping: edge-a: its station ended (SIGKILL)');
     expect((await holder.connection.request('stations', {})).map(({ host }) => host)).toEqual(['edge-d']);
     await start('edge-a');
     expect(await dying.request('ping', {})).toMatchObject({ node: process.version });

@@ -5,12 +5,13 @@
  *
  * Two things end it: its standard input closing before `detach` (the driver died, however it died), and `shutdown`.
  */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Machines } from './holder-machines.ts';
 import type { Envelope, HolderOperation, HolderOperations, StationStart } from './holder-protocol.ts';
+import { namespaceStation, type StationPipe } from './station-pipe.ts';
 
 const [stateFolder, stationProgram] = process.argv.slice(2);
 if (stateFolder === undefined || stationProgram === undefined) {
@@ -18,8 +19,9 @@ if (stateFolder === undefined || stationProgram === undefined) {
 }
 
 interface Station {
-  process: ChildProcessWithoutNullStreams;
+  pipe: StationPipe;
   pid: number;
+  machine: string | null;
 }
 
 interface Pending {
@@ -29,6 +31,9 @@ interface Pending {
 }
 
 const stations = new Map<string, Station>();
+/** Why a station that was there is gone. */
+const ended = new Map<string, string>();
+const machines = new Machines();
 const clients = new Set<net.Socket>();
 /** Requests under way at stations, by the number the station knows them under. */
 const pending = new Map<number, Pending>();
@@ -53,47 +58,27 @@ function send(client: net.Socket, envelope: Envelope): void {
   if (!client.destroyed) client.write(`${JSON.stringify(envelope)}\n`);
 }
 
-/** What a host needs before its station: loopback up, and with mounts of its own its name and its WireGuard sockets. */
-const loopback = 'ip link set lo up';
-// A new network namespace takes over the machine's defaults: strict reverse path filtering there (RHEL, ufw) would be
-// in force here too. Set before the first device comes, since each takes the default over when it is made.
-const noFilter = 'for f in all default; do echo 0 > /proc/sys/net/ipv4/conf/$f/rp_filter; done';
-// The host's own /sys shows its own devices; where a user namespace may not mount it, nothing of the lab misses it.
-const mounts = 'hostname "$0"; mount -t sysfs sysfs /sys 2>/dev/null; mount -t tmpfs tmpfs /run/wireguard';
-
-/**
- * The command line that starts a station in its namespaces. A host's mounts are slaves of the lab's: the namespaces of
- * pods made later must appear in it, what it mounts itself must not appear elsewhere.
- */
-function stationCommand(start: StationStart): string[] {
-  const station = [process.execPath, stationProgram as string];
-  if (start.networkNamespace === null) return station;
-  const everywhere = `${loopback} && ${noFilter}`;
-  const prelude = start.ownMounts ? `${mounts} && ${everywhere}` : everywhere;
-  return [
-    ...['nsenter', `--net=/run/netns/${start.networkNamespace}`],
-    ...(start.ownMounts ? ['unshare', '--mount', '--propagation', 'slave', '--uts'] : []),
-    ...['sh', '-c', `${prelude} && exec "$@"`, start.host, ...station],
-  ];
-}
-
-function startStation(start: StationStart): Promise<{ pid: number }> {
-  if (stations.has(start.host)) return Promise.reject(new Error(`${start.host} already has a station`));
-  const [program, ...args] = stationCommand(start) as [string, ...string[]];
-  const child = spawn(program, args, { stdio: 'pipe', env: { ...process.env, KUPORT_LAB_HOST: start.host } });
+async function startStation(start: StationStart): Promise<{ pid: number }> {
+  if (stations.has(start.host)) throw new Error(`${start.host} already has a station`);
+  ended.delete(start.host);
+  const machine = 'machine' in start ? start.machine : null;
+  const pipe =
+    'machine' in start
+      ? await machines.station(start.machine, start.command)
+      : namespaceStation(start, stationProgram as string);
   return new Promise((resolve, reject) => {
     let errors = '';
     let ready = false;
-    child.stderr.on('data', (chunk: Buffer) => {
+    pipe.stderr.on('data', (chunk: Buffer) => {
       errors = (errors + chunk.toString()).slice(-4000);
       process.stderr.write(`${start.host}: ${chunk}`);
     });
-    // A station that dies while a line is on its way to it: its `exit` says so, the broken pipe adds nothing.
-    child.stdin.on('error', () => undefined);
-    child.on('error', (error) => reject(new Error(`${start.host}: cannot start its station: ${error.message}`)));
-    child.on('exit', (code, signal) => {
+    // A station that dies while a line is on its way to it: its end says so, the broken pipe adds nothing.
+    pipe.input.on('error', () => undefined);
+    void pipe.ended.then((reason) => {
       stations.delete(start.host);
-      const why = `${start.host}: its station ended (${signal ?? `exit ${code}`}) ${errors.trim()}`;
+      const why = `${start.host}: its station ended (${reason}) ${errors.trim()}`.trim();
+      ended.set(start.host, why);
       if (!ready) reject(new Error(why));
       for (const [number, waiting] of pending) {
         if (waiting.host !== start.host) continue;
@@ -101,21 +86,23 @@ function startStation(start: StationStart): Promise<{ pid: number }> {
         send(waiting.client, { host: start.host, message: { id: waiting.id, error: { message: why } } });
       }
     });
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const message = JSON.parse(line) as { id?: number; event?: string; pid?: number };
-      if (message.id !== undefined) {
-        const waiting = pending.get(message.id);
-        if (waiting === undefined) return;
-        pending.delete(message.id);
-        send(waiting.client, { host: start.host, message: { ...message, id: waiting.id } });
-      } else if (message.event === 'ready' && !ready) {
-        ready = true;
-        stations.set(start.host, { process: child, pid: message.pid ?? 0 });
-        resolve({ pid: message.pid ?? 0 });
-      } else {
-        for (const client of clients) send(client, { host: start.host, message });
-      }
-    });
+    createInterface({ input: pipe.output })
+      .on('line', (line) => {
+        const message = JSON.parse(line) as { id?: number; event?: string; pid?: number };
+        if (message.id !== undefined) {
+          const waiting = pending.get(message.id);
+          if (waiting === undefined) return;
+          pending.delete(message.id);
+          send(waiting.client, { host: start.host, message: { ...message, id: waiting.id } });
+        } else if (message.event === 'ready' && !ready) {
+          ready = true;
+          stations.set(start.host, { pipe, pid: message.pid ?? 0, machine });
+          resolve({ pid: message.pid ?? 0 });
+        } else {
+          for (const client of clients) send(client, { host: start.host, message });
+        }
+      })
+      .on('error', () => undefined);
   });
 }
 
@@ -130,14 +117,15 @@ const handlers: Handlers = {
   stopStation: ({ host }) => {
     const station = stations.get(host);
     if (station === undefined) throw new Error(`${host} has no station`);
-    return new Promise((resolve) => {
-      station.process.once('exit', () => resolve({}));
-      station.process.stdin.end();
-      // A station that does not end by itself is ended: a pod must not outlive its deletion.
-      setTimeout(() => station.process.kill('SIGKILL'), 1000).unref();
-    });
+    station.pipe.input.end();
+    // A station that does not end by itself is ended: a pod must not outlive its deletion.
+    setTimeout(() => station.pipe.kill(), 1000).unref();
+    return station.pipe.ended.then(() => ({}));
   },
-  stations: () => [...stations].map(([host, { pid }]) => ({ host, pid })),
+  stations: () => [...stations].map(([host, { pid, machine }]) => ({ host, pid, machine })),
+  openMachine: (opening) => machines.open(opening),
+  runOnMachine: ({ machine, command, inputFile }) => machines.run(machine, command, inputFile),
+  shareSocket: ({ machine, remotePath, localPath }) => machines.shareSocket(machine, localPath, remotePath),
   setState: (params) => {
     state = params.state;
     return {};
@@ -180,12 +168,13 @@ function receive(client: net.Socket, line: string): void {
   }
   const station = stations.get(host);
   if (station === undefined) {
-    send(client, { host, message: { id: message.id, error: { message: `${host} has no station in this lab` } } });
+    const why = ended.get(host) ?? `${host} has no station in this lab`;
+    send(client, { host, message: { id: message.id, error: { message: why } } });
     return;
   }
   const number = nextRequest++;
   pending.set(number, { client, id: message.id, host });
-  station.process.stdin.write(`${JSON.stringify({ ...message, id: number })}\n`);
+  station.pipe.input.write(`${JSON.stringify({ ...message, id: number })}\n`);
 }
 
 const server = net.createServer((client) => {

@@ -1,10 +1,15 @@
 /** Hosts as network namespaces inside one holder: a node boots in the time of a process. */
-import { gatewayMac, type Segment } from '../../network/segments.ts';
+import { join } from 'node:path';
+import type { Segment } from '../../network/segments.ts';
+import { projectRoot } from '../../project.ts';
 import { StationClient } from '../../station/client.ts';
-import type { Backend } from '../backend.ts';
-import type { Host, HostRole } from '../host.ts';
+import type { Backend, BackendKind, Substance } from '../backend.ts';
+import type { Host, HostRole, Installation } from '../host.ts';
 import { StationHost } from '../station-host.ts';
+import { enterNamespace } from './enter-namespace.ts';
 import type { HolderConnection } from './holder-connection.ts';
+import { stateFolder } from './state-folder.ts';
+import { wireLines } from './wires.ts';
 
 /** The host that is the lab's own namespace: namespaces and the wires between them are made there. */
 const ground = 'lab';
@@ -13,18 +18,25 @@ export function podHostName(pod: string): string {
   return `pod-${pod}`;
 }
 
+/** This process's own: namespaces share its file system. */
+const ownInstallation: Installation = { node: process.execPath, root: projectRoot };
+
 export class NetnsBackend implements Backend {
-  readonly kind = 'netns';
-  readonly #connection: HolderConnection;
+  readonly kind: BackendKind = 'netns';
+  protected readonly connection: HolderConnection;
+  /** Name of the lab. */
+  protected readonly lab: string;
   readonly #hosts = new Map<string, Host>();
 
-  constructor(connection: HolderConnection) {
-    this.#connection = connection;
+  constructor(lab: string, connection: HolderConnection) {
+    this.lab = lab;
+    this.connection = connection;
   }
 
-  /** The hosts of a lab that another driver brought up. */
-  adopt(hosts: readonly { name: string; role: HostRole }[]): void {
-    for (const host of [{ name: ground, role: 'internet' as const }, ...hosts]) this.#register(host.name, host.role);
+  /** The hosts of a lab that another driver brought up. `machine` is the virtual machine a host is, or is on. */
+  adopt(hosts: readonly { name: string; role: HostRole; machine: string | null }[]): void {
+    this.register(ground, 'internet');
+    for (const { name, role } of hosts) this.register(name, role);
   }
 
   /** Runs where links between namespaces are made. */
@@ -32,64 +44,71 @@ export class NetnsBackend implements Backend {
     return this.host(ground);
   }
 
+  /** Where the lab keeps its sockets. */
+  protected get folder(): string {
+    return stateFolder(this.lab);
+  }
+
   async createHosts(wanted: readonly { name: string; role: HostRole }[]): Promise<void> {
-    await this.#connection.request('startStation', { host: ground, networkNamespace: null, ownMounts: false });
-    this.#register(ground, 'internet');
-    await this.#addNamespaces(wanted.map((host) => host.name));
+    await this.createNamespaces(wanted.map((host) => host.name));
+    await this.startStations(wanted);
+    this.registerAll(wanted);
+  }
+
+  protected async createNamespaces(names: readonly string[]): Promise<void> {
+    await this.connection.request('startStation', { host: ground, networkNamespace: null, ownMounts: false });
+    this.register(ground, 'internet');
+    await this.#addNamespaces(names);
+  }
+
+  protected async startStations(wanted: readonly { name: string; role: HostRole }[]): Promise<void> {
     await Promise.all(
       wanted.map(async ({ name, role }) => {
         const ownMounts = role === 'node' || role === 'control';
-        await this.#connection.request('startStation', { host: name, networkNamespace: name, ownMounts });
+        await this.connection.request('startStation', { host: name, networkNamespace: name, ownMounts });
       }),
     );
-    // In the order of the topology, whichever station was up first.
-    for (const { name, role } of wanted) this.#register(name, role);
+  }
+
+  /** In the order of the topology, whichever station was up first. */
+  protected registerAll(wanted: readonly { name: string; role: HostRole }[]): void {
+    for (const { name, role } of wanted) this.register(name, role);
   }
 
   async connect(segments: readonly Segment[]): Promise<void> {
-    const lines = segments.flatMap(({ gateway, hosts }) => {
-      const [only, ...more] = hosts;
-      if (only === undefined) return [];
-      // Two ends are one cable; more hang on a bridge at the gateway.
-      if (more.length === 0) {
-        return [
-          `link add ${gateway.device} netns ${gateway.host} address ${gatewayMac} type veth peer name ${only.device} netns ${only.host}`,
-        ];
-      }
-      return [
-        `link add ${gateway.device} netns ${gateway.host} address ${gatewayMac} type bridge`,
-        ...hosts.map(
-          (host, index) =>
-            `link add ${host.device} netns ${host.host} type veth peer name ${gateway.device}.${index} netns ${gateway.host}`,
-        ),
-      ];
-    });
-    await this.ground.exec(['ip', '-batch', '-'], { input: `${lines.join('\n')}\n` });
-    await Promise.all(
-      segments
-        .filter((segment) => segment.hosts.length > 1)
-        .map(({ gateway, hosts }) =>
-          this.host(gateway.host).exec(['ip', '-batch', '-'], {
-            input: hosts
-              .map((_, index) => `link set ${gateway.device}.${index} master ${gateway.device} up\n`)
-              .join(''),
-          }),
-        ),
-    );
+    const lines = wireLines(segments, (host) => this.substanceOf(host) === 'machine');
+    const batch = (host: Host, list: readonly string[]): Promise<unknown> =>
+      host.exec(['ip', '-batch', '-'], { input: `${list.join('\n')}\n` });
+    await batch(this.ground, lines.ground);
+    await Promise.all([...lines.hosts].map(([host, list]) => batch(this.host(host), list)));
   }
 
   async createPod(_node: string, pod: string): Promise<Host> {
     const name = podHostName(pod);
     await this.#addNamespaces([name]);
-    await this.#connection.request('startStation', { host: name, networkNamespace: name, ownMounts: false });
-    return this.#register(name, 'pod');
+    await this.connection.request('startStation', { host: name, networkNamespace: name, ownMounts: false });
+    return this.register(name, 'pod');
   }
 
   async removePod(pod: string): Promise<void> {
     const name = podHostName(pod);
-    await this.#connection.request('stopStation', { host: name });
-    this.#hosts.delete(name);
+    await this.connection.request('stopStation', { host: name });
+    this.forget(name);
     await this.ground.exec(['ip', 'netns', 'del', name]);
+  }
+
+  async shareSocket(_host: string, name: string): Promise<{ there: string; here: string }> {
+    const path = join(this.folder, name);
+    return { there: path, here: path };
+  }
+
+  async enter(host: string, argv: readonly string[]): Promise<number> {
+    const { pid } = await this.host(host).station.request('ping', {});
+    return enterNamespace(this.lab, host, pid, argv);
+  }
+
+  substanceOf(_host: string): Substance {
+    return 'namespace';
   }
 
   host(name: string): Host {
@@ -109,9 +128,15 @@ export class NetnsBackend implements Backend {
     await this.ground.exec(['ip', '-batch', '-'], { input: names.map((name) => `netns add ${name}\n`).join('') });
   }
 
-  #register(name: string, role: HostRole): Host {
-    const host = new StationHost(name, role, new StationClient(name, this.#connection.stationTransport(name)));
+  /** @param commandMs milliseconds a command may take there unless it says otherwise */
+  protected register(name: string, role: HostRole, installation = ownInstallation, commandMs = 10_000): Host {
+    const station = new StationClient(name, this.connection.stationTransport(name), commandMs + 5000);
+    const host = new StationHost(name, role, station, installation, commandMs);
     this.#hosts.set(name, host);
     return host;
+  }
+
+  protected forget(name: string): void {
+    this.#hosts.delete(name);
   }
 }

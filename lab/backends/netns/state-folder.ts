@@ -21,7 +21,7 @@ export class LabExistsError extends Error {
 const namePattern = /^[a-z0-9][a-z0-9-]{0,30}$/;
 
 /** Bytes that the path of a unix socket may have (sun_path less its final zero). Node cuts a longer one off in silence. */
-const socketPathLimit = 107;
+export const socketPathLimit = 107;
 
 /** Folder of all labs of this user. */
 export function labsFolder(): string {

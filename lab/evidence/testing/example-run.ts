@@ -103,7 +103,7 @@ export const EXAMPLE_RUN: Run = {
     kernel: '6.18.5',
     nft: '1.0.6',
     iproute2: '6.1.0',
-    wireguard: { kind: 'wireguard-go', version: '0.0.20220316' },
+    wireguard: 'wireguard-go 0.0.20',
     node: '20.20.2',
   },
   phases: [

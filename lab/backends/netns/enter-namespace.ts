@@ -1,9 +1,7 @@
-/** `lab exec` and `lab shell`: a process on a host of the lab with this terminal's own input and output. */
-
+/** A process in a namespace of the lab with this terminal's own input and output. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { readHolderRecord, stateFolder } from '../backends/netns/state-folder.ts';
-import type { Lab } from '../lab.ts';
+import { readHolderRecord, stateFolder } from './state-folder.ts';
 
 /**
  * The host's number of the lab's PID 1, from which all its namespaces are entered.
@@ -17,13 +15,14 @@ function firstProcess(name: string): number {
   return Number(child);
 }
 
-/** @returns the command's exit status */
-export async function enterHost(lab: Lab, host: string, argv: readonly string[]): Promise<number> {
-  const { pid } = await lab.host(host).station.request('ping', {});
-  lab.disconnect();
+/**
+ * @param pid of a process in the namespaces to enter, as the lab numbers it
+ * @returns the command's exit status
+ */
+export async function enterNamespace(lab: string, host: string, pid: number, argv: readonly string[]): Promise<number> {
   const inUser = process.getuid?.() === 0 ? [] : ['--user', '--preserve-credentials'];
   // Into the lab first, whose /proc knows the station by its number there, then to the station's own namespaces.
-  const outer = ['--target', String(firstProcess(lab.state.name)), ...inUser, '--mount', '--pid', '--net'];
+  const outer = ['--target', String(firstProcess(lab)), ...inUser, '--mount', '--pid', '--net'];
   const inner = ['nsenter', '--target', String(pid), '--mount', '--net', '--uts'];
   const child = spawn('nsenter', [...outer, ...inner, ...argv], {
     stdio: 'inherit',
