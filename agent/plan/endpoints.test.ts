@@ -120,3 +120,13 @@ describe('without a candidate it says why', () => {
     ],
   ])('%s', (_, parts, message) => expect(whyNoEndpoint(snapshot(parts), portMap())).toBe(message));
 });
+
+test('a node that the class names and that has no Node object any more is no accepting node', () => {
+  const nodes = { 'edge-a': { interfaces: ['enp1s0'] }, gone: { interfaces: ['enp1s0'] } };
+  const endpoints = [
+    { node: 'worker-b', pod: 'a', address: '10.244.18.7' },
+    { node: 'gone', pod: 'b', address: '10.244.99.7' },
+  ];
+  const parts = snapshot({ endpointSlices: [slice(endpoints)] });
+  expect(chooseEndpoint(parts, portMap(), portMapClass({ nodes }))?.pod).toBe('a');
+});

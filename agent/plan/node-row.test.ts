@@ -117,3 +117,31 @@ describe('ports in use', () => {
     expect(row.message).toBe('1025 ports are in use on this node, of which only the first 1024 are refused');
   });
 });
+
+describe('what checks of the host have found', () => {
+  const findings = { failed: ['net.ipv4.ip_forward is 0'], warnings: ['an ip rule stands before'] };
+
+  test('makes the node not ready where it keeps mappings from working, and is said with what else is wrong', () => {
+    const portMap = portMapClass({ nodes: { 'edge-a': { interfaces: ['eth7'] } } });
+    expect(rowOn({ findings }, portMap)).toMatchObject({
+      ready: false,
+      message: 'net.ipv4.ip_forward is 0; interface eth7 is not on this node; an ip rule stands before',
+    });
+  });
+
+  test('is said of a node that is ready where it may keep them', () => {
+    expect(rowOn({ findings: { ...findings, failed: [] } })).toMatchObject({
+      ready: true,
+      message: 'an ip rule stands before',
+    });
+  });
+});
+
+test("the links' port held by somebody else is a problem; by kuport's links, over TCP or without links it is none", () => {
+  const message = (held: Partial<HostFacts['listeners'][number]>, portMap = portMapClass()): string =>
+    rowOn({ listeners: [listener(4790, { protocol: 'UDP', role: 'vxlan', ...held })] }, portMap).message;
+  expect(message({})).toBe('UDP port 4790 (spec.returnPath.vxlan.port) is taken on this node by vxlan: use another');
+  expect(message({ role: 'kuport links' })).toBe('');
+  expect(message({ protocol: 'TCP' })).toBe('');
+  expect(message({}, portMapClass({ returnPath: { mode: 'None' } }))).toBe('');
+});
