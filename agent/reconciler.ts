@@ -23,8 +23,8 @@ export interface ReconcilerParts {
   datapath: Datapath;
   statusWriter: StatusWriter;
   log: Log;
-  /** What checks of the host have found. */
-  findings(): NonNullable<HostFacts['findings']>;
+  /** What checks of the host have found; undefined before they have been made. */
+  findings(): HostFacts['findings'];
   onFirstPass(): void;
   /** A pass has changed something. */
   onApplied(applied: Applied): void;
@@ -99,7 +99,9 @@ export class Reconciler {
   async #pass(reasons: readonly string[]): Promise<void> {
     const { node, cluster, datapath, statusWriter, log, findings } = this.#parts;
     const host = await datapath.look();
-    const nodePlan = plan(cluster.snapshot(), node, { ...host, findings: findings() }, Date.now());
+    const found = findings();
+    const facts = found === undefined ? host : { ...host, findings: found };
+    const nodePlan = plan(cluster.snapshot(), node, facts, Date.now());
     const applied = await datapath.apply(nodePlan, host);
     if (applied !== null) {
       const { change, deleted, duration } = applied;

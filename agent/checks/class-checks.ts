@@ -23,7 +23,7 @@ export function checkClasses(snapshot: ClusterSnapshot, node: string, host: Host
     ...classes.flatMap((each): Finding[] => {
       const check = `class/${each.metadata.name}`;
       const verdict = verdicts.get(each.metadata.name);
-      const row = nodeRow(snapshot, each, node, host);
+      const row = nodeRow(snapshot, each, node, { ...host, findings: { failed: [], warnings: [] } });
       if (verdict !== undefined && !verdict.ok)
         return [{ check, status: 'failed', found: `${verdict.reason}: ${verdict.message}` }];
       if (!row.ready) return [{ check, status: 'failed', found: row.message }];

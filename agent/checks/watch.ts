@@ -1,4 +1,7 @@
-/** The checks of a running agent: all of them at its start, those whose answer may change again and again. */
+/**
+ * The checks of a running agent: all of them once it serves, those whose answer may change again and again. They are
+ * some twenty processes, which must not stand between a start and the first pass.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { HostFacts } from '../plan/node-plan.ts';
 import { type Finding, findingText } from './finding.ts';
@@ -14,15 +17,15 @@ export type Findings = NonNullable<HostFacts['findings']>;
 export class CheckWatch {
   readonly #onChange: (findings: readonly Finding[]) => void;
   #lasting: Finding[] = [];
-  #current: Findings = { failed: [], warnings: [] };
+  #current: Findings | undefined;
 
-  /** @param onChange told of what is not well, whenever that has changed; at the start only if there is anything */
+  /** @param onChange told of what is not well after the first look, and whenever that has changed */
   constructor(onChange: (findings: readonly Finding[]) => void) {
     this.#onChange = onChange;
   }
 
-  /** For this node's rows in the classes' status. */
-  get current(): Findings {
+  /** For this node's rows in the classes' status; undefined before the first look. */
+  get current(): Findings | undefined {
     return this.#current;
   }
 

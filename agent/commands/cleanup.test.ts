@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => program.remove());
 
 /** All that cleanup could have touched, without what the kernel itself counts. */
-const state = `state() { nft -s list ruleset; ip -d link | grep -v 'link/'; ip addr show scope global; ip rule; ip route show table all; grep . /proc/sys/net/ipv4/conf/*/rp_filter; sysctl net.ipv4.ip_forward; }`;
+const state = `state() { nft -s list ruleset; ip -d link | grep -v 'link/'; ip -4 addr show; ip rule; ip -4 route show table all; grep . /proc/sys/net/ipv4/conf/*/rp_filter; sysctl net.ipv4.ip_forward; }`;
 
 /** What others have on the node: near kuport's in every way. */
 const others = [

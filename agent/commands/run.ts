@@ -60,10 +60,11 @@ export async function runAgent(options: RunOptions): Promise<void> {
     },
   });
   const checks = new CheckWatch((findings) => {
-    log.warn(
-      { findings: findings.map(({ check, found, detail, cure }) => ({ check, found, detail, cure })) },
-      'checks',
-    );
+    const shown = findings.map(({ check, found, detail, cure }) => ({ check, found, detail, cure }));
+    if (shown.length > 0) {
+      repetition.isNew('checks', JSON.stringify(shown));
+      log.warn({ findings: shown }, 'checks of the host');
+    } else if (repetition.isOver('checks')) log.info('checks of the host find nothing any more');
     reconciler.trigger('checks');
   });
   const reconciler = new Reconciler({
@@ -77,6 +78,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
     onFirstPass: () => {
       isReady = true;
       log.info({ ms: Math.round(process.uptime() * 1000) }, 'ready');
+      checks.start().catch((error: Error) => log.warn({ error: error.message }, 'cannot check the host'));
     },
   });
   const monitor = new DriftMonitor({
@@ -101,7 +103,6 @@ export async function runAgent(options: RunOptions): Promise<void> {
   // The kernel is looked at while the lists are on their way.
   await Promise.all([
     cluster.start(),
-    checks.start().catch((error: Error) => log.warn({ error: error.message }, 'cannot check the host')),
     datapath.look().catch((error: Error) => log.warn({ error: error.message }, 'cannot read the kernel yet')),
   ]);
   reconciler.start();

@@ -111,6 +111,6 @@ export interface HostFacts {
   linkMarks: Record<string, number>;
   /** Ports the node itself listens on. Address null: every address. */
   listeners: { protocol: Protocol; port: number; address: string | null; role: string }[];
-  /** What checks of the host have found: `failed` keeps mappings from working, `warnings` may. */
+  /** What checks of the host have found: `failed` keeps mappings from working, `warnings` may. Absent: not yet made. */
   findings?: { failed: string[]; warnings: string[] };
 }

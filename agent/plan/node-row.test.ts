@@ -129,6 +129,13 @@ describe('what checks of the host have found', () => {
     });
   });
 
+  test('is not known yet: what the row says stands', () => {
+    const row = { name: 'edge-a', ready: false, message: 'net.ipv4.ip_forward is 0' };
+    const said = portMapClass({}, { status: { nodes: [row] } });
+    expect(rowOn({}, said)).toMatchObject({ ready: false, message: 'net.ipv4.ip_forward is 0', underlayMTU: 1420 });
+    expect(rowOn({ findings: { failed: [], warnings: [] } }, said)).toMatchObject({ ready: true, message: '' });
+  });
+
   test('is said of a node that is ready where it may keep them', () => {
     expect(rowOn({ findings: { ...findings, failed: [] } })).toMatchObject({
       ready: true,

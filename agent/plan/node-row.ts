@@ -5,7 +5,7 @@ import type { PortMapClass, PortMapClassNodeStatus, TakenPort } from '../api/typ
 import { encapsulationBytes } from './links.ts';
 import type { HostFacts } from './node-plan.ts';
 import { byName, type ClusterSnapshot } from './snapshot.ts';
-import { ownUnderlay } from './underlay.ts';
+import { nodeRowOf, ownUnderlay } from './underlay.ts';
 
 /** What holds the links' own port, in a row; and what the host's list of listeners calls it. */
 const linkRole = "kuport's links";
@@ -39,10 +39,19 @@ export function nodeRow(
   const addresses = Object.fromEntries(
     present.flatMap(({ name, addresses: [address] }) => (address === undefined ? [] : [[name, address]])),
   );
+  const said = nodeRowOf(portMapClass, node);
+  // Before the host has been checked, what the last agent found stands: a restart alone must not change the row.
+  const { ready, message } =
+    host.findings === undefined && said !== undefined
+      ? said
+      : {
+          ready: problems.length === 0,
+          message: shortMessage([...problems, ...(host.findings?.warnings ?? [])].join('; ')),
+        };
   return {
     name: node,
-    ready: problems.length === 0,
-    message: shortMessage([...problems, ...(host.findings?.warnings ?? [])].join('; ')),
+    ready,
+    message,
     ...(underlay === null || 'missing' in underlay
       ? {}
       : { underlayAddress: underlay.address, underlayMTU: underlay.mtu, linkMTU: underlay.mtu - encapsulationBytes }),
