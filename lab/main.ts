@@ -206,9 +206,10 @@ program
   .command('preflight')
   .option('--install', 'install missing Debian packages when root', false)
   .option('--for-tests', 'also what the tests need', false)
+  .option('--for-machines', 'also what virtual machines need', false)
   .description('check what the lab needs from this machine')
   .action(
-    finish(async (options: { install: boolean; forTests: boolean }) => {
+    finish(async (options: { install: boolean; forTests: boolean; forMachines: boolean }) => {
       await preflight({ ...options, say: (line) => process.stdout.write(`${line}\n`) });
       process.stdout.write('this machine has everything the lab needs\n');
       return 0;
