@@ -1,17 +1,18 @@
 /** `kuport-agent run`: the agent of one node, until it is told to stop. The datapath stays when it does. */
-import { KubeConfig } from '@kubernetes/client-node';
+import { CheckWatch } from '../checks/watch.ts';
 import { ApiClient } from '../cluster/api-client.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { StatusWriter } from '../cluster/status-writer.ts';
 import { Datapath } from '../datapath/datapath.ts';
 import { DriftMonitor } from '../datapath/drift.ts';
+import { EventRecorder } from '../observability/events.ts';
 import { serveHealth } from '../observability/health.ts';
 import { createLog, Repetition } from '../observability/log.ts';
 import { Metrics } from '../observability/metrics.ts';
 import { statusSummary } from '../observability/status-summary.ts';
 import { readTraffic } from '../observability/traffic.ts';
 import { Reconciler } from '../reconciler.ts';
-import { InputError } from './input-error.ts';
+import { loadKubeConfig } from './kubeconfig.ts';
 
 export interface RunOptions {
   node: string;
@@ -20,25 +21,6 @@ export interface RunOptions {
   logLevel: string;
   /** 0: none. */
   healthPort: number;
-}
-
-/** @throws InputError when there is no usable configuration */
-function loadKubeConfig(file: string | undefined): KubeConfig {
-  const kubeConfig = new KubeConfig();
-  if (file === undefined) {
-    if (process.env.KUBERNETES_SERVICE_HOST === undefined)
-      throw new InputError('not in a pod (no KUBERNETES_SERVICE_HOST): give a kubeconfig with --kubeconfig FILE');
-    kubeConfig.loadFromCluster();
-  } else {
-    try {
-      kubeConfig.loadFromFile(file);
-    } catch (error) {
-      throw new InputError(`--kubeconfig ${file}: ${(error as Error).message}`);
-    }
-  }
-  if (kubeConfig.getCurrentCluster() === null)
-    throw new InputError(`--kubeconfig ${file}: current-context "${kubeConfig.getCurrentContext()}" names no cluster`);
-  return kubeConfig;
 }
 
 /** @throws InputError; Error when the health port is taken */
@@ -61,17 +43,32 @@ export async function runAgent(options: RunOptions): Promise<void> {
       if (repetition.isOver(kind)) log.info({ kind }, 'watch works again');
     },
   });
+  const recorder = new EventRecorder(api, node, {
+    onError: (what, error) => {
+      metrics.apiError('event');
+      if (repetition.isNew(what, error.message)) log.warn({ what, error: error.message }, 'event not written');
+    },
+  });
   const statusWriter = new StatusWriter(api, cluster, {
     onWritten: (object, before) => {
       log.info({ object: statusSummary(object), was: statusSummary(before) }, 'status written');
+      void recorder.statusWritten(object, before);
     },
     onError: (what, error) => {
       metrics.apiError('status');
       if (repetition.isNew(what, error.message)) log.warn({ what, error: error.message }, 'status not written');
     },
   });
+  const checks = new CheckWatch((findings) => {
+    log.warn(
+      { findings: findings.map(({ check, found, detail, cure }) => ({ check, found, detail, cure })) },
+      'checks',
+    );
+    reconciler.trigger('checks');
+  });
   const reconciler = new Reconciler({
     node,
+    findings: () => checks.current,
     cluster,
     datapath,
     statusWriter,
@@ -104,6 +101,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   // The kernel is looked at while the lists are on their way.
   await Promise.all([
     cluster.start(),
+    checks.start().catch((error: Error) => log.warn({ error: error.message }, 'cannot check the host')),
     datapath.look().catch((error: Error) => log.warn({ error: error.message }, 'cannot read the kernel yet')),
   ]);
   reconciler.start();
