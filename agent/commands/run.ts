@@ -77,6 +77,8 @@ export async function runAgent(options: RunOptions): Promise<void> {
     onFirstPass: () => {
       isReady = true;
       log.info({ ms: Math.round(process.uptime() * 1000) }, 'ready');
+      // After the first pass: the checks start a dozen processes, and no mapping need wait for them.
+      checks.start().catch((error: Error) => log.warn({ error: error.message }, 'cannot check the host'));
     },
   });
   const monitor = new DriftMonitor({
@@ -101,7 +103,6 @@ export async function runAgent(options: RunOptions): Promise<void> {
   // The kernel is looked at while the lists are on their way.
   await Promise.all([
     cluster.start(),
-    checks.start().catch((error: Error) => log.warn({ error: error.message }, 'cannot check the host')),
     datapath.look().catch((error: Error) => log.warn({ error: error.message }, 'cannot read the kernel yet')),
   ]);
   reconciler.start();
