@@ -23,6 +23,8 @@ export default scenario({
         ...(await station.request('flowStart', { ...target(protocol), perSecond, answerMs: t.pace.packets(1000) })),
       })),
     );
+    // Should the scenario end early: the next one must not share the lab with these.
+    for (const { flow } of flows) t.defer('flow', () => station.request('flowStop', { flow }).catch(() => undefined));
     const involved = [edge.name, 'worker-b'];
     const rules = (): Promise<string[]> =>
       Promise.all(
