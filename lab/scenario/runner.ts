@@ -69,11 +69,10 @@ async function deadHost(lab: Lab): Promise<string | null> {
 }
 
 /** Why a scenario cannot run on this lab; null when it can. */
-function missingFor({ needs }: NamedScenario, lab: Lab): string | null {
-  if (needs === undefined) return null;
-  const shared = lab.topology.nodes.filter((node) => lab.backend.substanceOf(node.name) !== 'machine');
+function missingFor({ ownKernels = [] }: NamedScenario, lab: Lab): string | null {
+  const shared = ownKernels.filter((node) => lab.backend.substanceOf(node) !== 'machine');
   if (shared.length === 0) return null;
-  return `needs nodes with a kernel of their own, and ${shared.map((node) => node.name).join(', ')} share one: run it with --backend vm`;
+  return `needs nodes with a kernel of their own, and ${shared.join(' and ')} share this one: run it with --backend vm`;
 }
 
 function skipped({ name, sentence }: NamedScenario, reason: string): ScenarioResult {
