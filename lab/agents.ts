@@ -73,7 +73,8 @@ export class Agents {
         const isReady = waitFor(
           `the agent on ${node} to be ready`,
           async () => ((await host.readLog(agentLog, 20_000)).includes('"msg":"ready"') ? true : undefined),
-          { timeoutMs },
+          // Rarely on a machine where looking takes long: it is the machine whose agent is waited for.
+          { timeoutMs, restFactor: 6 },
         );
         try {
           await Promise.race([isReady, died]);

@@ -1,6 +1,5 @@
 /** The agent's other commands on a node, as an operator runs them there. */
 import { kubeconfigPath } from '../lab/agents.ts';
-import { program } from '../lab/project.ts';
 import type { ScenarioContext } from '../lab/scenario/context.ts';
 
 export interface CommandResult {
@@ -10,7 +9,8 @@ export interface CommandResult {
 
 /** Runs `kuport-agent <words>` on a node, whatever its exit code is. */
 export async function agentCommand(t: ScenarioContext, node: string, words: readonly string[]): Promise<CommandResult> {
-  const argv = [process.execPath, program('agent'), ...words];
+  const { installation } = t.host(node);
+  const argv = [installation.node, `${installation.root}/dist/agent.js`, ...words];
   const { stdout } = await t.host(node).exec(['sh', '-c', '"$@"; echo "exit $?"', 'agent', ...argv]);
   const [, text = '', code = ''] = /^([\s\S]*?)exit (\d+)\n$/.exec(stdout) ?? [];
   return { code, stdout: text };

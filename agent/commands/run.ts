@@ -78,6 +78,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
     onFirstPass: () => {
       isReady = true;
       log.info({ ms: Math.round(process.uptime() * 1000) }, 'ready');
+      // After the first pass: the checks start a dozen processes, and no mapping need wait for them.
       checks.start().catch((error: Error) => log.warn({ error: error.message }, 'cannot check the host'));
     },
   });

@@ -44,7 +44,7 @@ export default scenario({
         if (own?.ready === false) return own;
         throw new Error(`it says ${JSON.stringify(own)}`);
       },
-      { timeoutMs: 5000 },
+      { timeoutMs: t.pace.time(5000) },
     );
     for (const text of [
       'net.ipv4.ip_forward is 0',

@@ -44,7 +44,7 @@ export default scenario({
         if (difference !== null) throw new Error(difference);
         return true;
       },
-      { timeoutMs: 3000 },
+      { timeoutMs: t.pace.time(3000) },
     );
     t.record.same('assertion', `${leaving.name}: left of kuport`, null, firstDifference(before, await nodeState(host)));
     await t.silent(client, there, `${leaving.name} serves no more`);

@@ -28,7 +28,7 @@ export default scenario({
           if (events.some((each) => each.reason === reason)) return events;
           throw new Error(`there are ${events.map((each) => each.reason).join(', ') || 'none'}`);
         },
-        { timeoutMs: 5000 },
+        { timeoutMs: t.pace.time(5000) },
       );
     const text = ({ type, reason, note }: EventObject): string => `${type} ${reason}: ${note}`;
     const pod = await t.pod({ node: 'worker-b', ports: echoPorts });
