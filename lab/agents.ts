@@ -53,7 +53,7 @@ export class Agents {
     const host = this.#backend.host(node);
     const { installation } = host;
     const argv = [
-      ...[installation.node, `${installation.root}/dist/agent.js`, 'run'],
+      ...[...installation.node, `${installation.root}/dist/agent.js`, 'run'],
       ...['--node', node, '--kubeconfig', kubeconfigPath(node), '--health-port', String(agentHealthPort)],
     ];
     this.#running.set(node, await host.spawn(agentLog, argv));

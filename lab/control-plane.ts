@@ -70,7 +70,7 @@ export async function startControlPlane(
     mode: 0o600,
   });
   const server = await control.spawn(apiServerLog, [
-    installation.node,
+    ...installation.node,
     `${installation.root}/dist/apiserver.js`,
     '--config',
     configurationPath,

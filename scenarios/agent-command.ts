@@ -10,7 +10,7 @@ export interface CommandResult {
 /** Runs `kuport-agent <words>` on a node, whatever its exit code is. */
 export async function agentCommand(t: ScenarioContext, node: string, words: readonly string[]): Promise<CommandResult> {
   const { installation } = t.host(node);
-  const argv = [installation.node, `${installation.root}/dist/agent.js`, ...words];
+  const argv = [...installation.node, `${installation.root}/dist/agent.js`, ...words];
   const { stdout } = await t.host(node).exec(['sh', '-c', '"$@"; echo "exit $?"', 'agent', ...argv]);
   const [, text = '', code = ''] = /^([\s\S]*?)exit (\d+)\n$/.exec(stdout) ?? [];
   return { code, stdout: text };

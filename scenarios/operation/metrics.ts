@@ -8,7 +8,7 @@ const probes = 7;
 /** The sum of a metric's samples whose labels contain `label`. */
 async function metric(t: ScenarioContext, node: string, name: string, label: string): Promise<number> {
   const script = `fetch('http://127.0.0.1:${agentHealthPort}/metrics').then(async (r) => console.log(await r.text()))`;
-  const { stdout } = await t.host(node).exec([t.host(node).installation.node, '-e', script]);
+  const { stdout } = await t.host(node).exec([...t.host(node).installation.node, '-e', script]);
   const samples = stdout.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(label));
   return samples.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
