@@ -10,9 +10,11 @@ import {
   deleteStale,
   upToDate,
 } from './conntrack.ts';
+import { CounterMemory } from './counters.ts';
 import { deliveriesOf } from './deliveries.ts';
 import type { DriftSubject } from './drift.ts';
 import { readHostFacts } from './host.ts';
+import { heldIdleTimeouts, idleTimeoutsOf } from './idle-timeouts.ts';
 import { readIpState } from './ip-json.ts';
 import { linkMarksOf, type Observed, observe, observeRouting, observeRuleset } from './observe.ts';
 import { linkMac, routingOf } from './routing.ts';
@@ -34,6 +36,7 @@ export class Datapath {
   #facts: { value: HostFacts; readAt: number } | null = null;
   /** How nft lists the skeleton when it is whole. */
   #baseline: string | null = null;
+  readonly #counters = new CounterMemory();
   /** Changes whose stale conntrack entries are still to be deleted: kept until that has succeeded. */
   readonly #outstanding = new Map<string, DeliveryChange>();
   /** Counts the times of being told that the kernel may differ: a look that began before the latest is void. */
@@ -53,6 +56,7 @@ export class Datapath {
       known === null ? observe(ip) : observeRouting(ip).then((routing) => ({ ...known, ...routing })),
     ]);
     this.#facts = { value, readAt };
+    if (known === null) this.#counters.noteAll(observed.sets);
     this.#known = doubts === this.#doubts ? observed : null;
     return value;
   }
@@ -72,7 +76,12 @@ export class Datapath {
     const begin = performance.now();
     const doubts = this.#doubts;
     const have = this.#known ?? (await observe());
-    const change = difference(have, plan, this.#baseline);
+    this.#counters.noteAll(have.sets);
+    const sets = elementsOf(plan);
+    // Where somebody has taken the elements away, what was read before has to do.
+    if (have.skeleton !== null) await this.#counters.readReplaced(have.sets, sets).catch(() => undefined);
+    const change = difference(have, plan, this.#baseline, this.#counters.seed(sets));
+    this.#counters.forgetOthers(sets);
     if (!change.isNewTable && have.isOurs) this.#baseline ??= have.skeleton;
     if (isNoChange(change) && this.#outstanding.size === 0) {
       this.#known = doubts === this.#doubts ? have : null;
@@ -125,6 +134,7 @@ function expected(plan: NodePlan, skeleton: string | null): Observed {
     rules,
     routes,
     sets,
+    idleTimeouts: heldIdleTimeouts(idleTimeoutsOf(plan.deliveries)),
     skeleton: isEmpty(sets) ? null : skeleton,
     isOurs: !isEmpty(sets),
   };

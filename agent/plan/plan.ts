@@ -8,6 +8,7 @@ import type { PortMapClass } from '../api/types.ts';
 import { admitAll, mappedInterfaces, portMapKey, portRange } from './admission.ts';
 import { judgeClasses } from './classes.ts';
 import type { Endpoint } from './endpoints.ts';
+import { idleSeconds } from './idle-timeout.ts';
 import {
   linkDevice,
   linkKey,
@@ -128,6 +129,7 @@ class Builder {
         targetPort: isHere ? endpoint.targetPort : range.port,
         dialledAddresses: this.#host.interfaces.find((each) => each.name === name)?.addresses ?? [],
         targetIsPod: isHere,
+        idleSeconds: idleSeconds(portMap.spec.idleTimeout),
       });
     }
   }
@@ -154,6 +156,7 @@ class Builder {
       targetPort: endpoint.targetPort,
       dialledAddresses: [link.address],
       targetIsPod: true,
+      idleSeconds: idleSeconds(portMap.spec.idleTimeout),
     });
   }
 

@@ -9,6 +9,7 @@ import type { HostFacts, NodePlan } from '../../plan/node-plan.ts';
 import { cleanup, cleanupChange } from '../cleanup.ts';
 import { Datapath } from '../datapath.ts';
 import { DriftMonitor } from '../drift.ts';
+import type { Element, Elements } from '../elements.ts';
 import { readHostFacts } from '../host.ts';
 import { observe } from '../observe.ts';
 
@@ -41,9 +42,18 @@ const methods = {
   async facts(): Promise<HostFacts> {
     return readHostFacts();
   },
+  /** As JSON carries it: sets as lists, without what they have counted. */
   async observe() {
-    const { sets, ...rest } = await observe();
-    return { ...rest, sets: Object.fromEntries(Object.entries(sets).map(([name, elements]) => [name, [...elements]])) };
+    const { sets, idleTimeouts, ...rest } = await observe();
+    const lists = (elements: Iterable<[string, Elements]>): Record<string, [string, Omit<Element, 'counter'>][]> =>
+      Object.fromEntries(
+        [...elements].map(([name, each]) => [name, [...each].map(([key, { counter, ...element }]) => [key, element])]),
+      );
+    return {
+      ...rest,
+      sets: lists(Object.entries(sets)),
+      idleTimeouts: { ...idleTimeouts, sets: lists(idleTimeouts.sets) },
+    };
   },
   async cleanup(dryRun: boolean) {
     return dryRun ? cleanupChange() : cleanup();
