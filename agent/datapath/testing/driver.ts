@@ -18,6 +18,7 @@ const drift: string[] = [];
 const monitor = new DriftMonitor({
   onDrift: (subject, what) => drift.push(`${subject}: ${what}`),
   onError: () => undefined,
+  isOwnCommit: (processId) => datapath.isOwnCommit(processId),
 });
 
 const methods = {
