@@ -65,22 +65,27 @@ export class Datapath {
 
   /** What the host looks like now; read again only when it may have changed. @throws CommandError */
   async look(): Promise<HostFacts> {
-    const isKnown = this.#routing !== null && this.#ruleset !== null;
-    if (isKnown && this.#facts !== null && performance.now() - this.#facts.readAt < factsLifetime)
-      return { ...this.#facts.value, linkMarks: linkMarksOf(this.#routing ?? { links: [], rules: [], routes: [] }) };
     const readAt = performance.now();
+    const facts = this.#facts !== null && readAt - this.#facts.readAt < factsLifetime ? this.#facts : null;
+    if (facts !== null && this.#routing !== null && this.#ruleset !== null)
+      return { ...facts.value, linkMarks: linkMarksOf(this.#routing) };
     const doubts = { ...this.#doubts };
-    const ip = await readIpState();
-    const [value, routing, ruleset] = await Promise.all([
-      readHostFacts(ip),
-      observeRouting(ip),
-      // Reading thousands of elements takes longer than all the rest: only when they are in doubt.
+    // Only what is in doubt: thousands of elements take longer to read than all the rest, and each tool is a process.
+    const [[value, routing], ruleset] = await Promise.all([
+      facts !== null && this.#routing !== null
+        ? ([facts.value, this.#routing] as const)
+        : this.#lookAtHost(facts?.value),
       this.#ruleset ?? observeRuleset(),
     ]);
-    this.#facts = { value, readAt };
+    this.#facts = facts ?? { value, readAt };
     this.#trust(routing, ruleset, doubts);
     this.#hasLooked = true;
-    return value;
+    return { ...value, linkMarks: linkMarksOf(routing) };
+  }
+
+  async #lookAtHost(facts: HostFacts | undefined): Promise<[HostFacts, ObservedRouting]> {
+    const ip = await readIpState();
+    return Promise.all([facts ?? readHostFacts(ip), observeRouting(ip)]);
   }
 
   #trust(routing: ObservedRouting, ruleset: ObservedRuleset, doubts: { links: number; ruleset: number }): void {
@@ -90,7 +95,7 @@ export class Datapath {
 
   /** Somebody may have changed the host, or what is ours as well: the next look reads it. */
   distrust(subject: DriftSubject): void {
-    this.#facts = null;
+    if (subject === 'ours' || subject === 'host') this.#facts = null;
     if (subject === 'ours' || subject === 'links') {
       this.#doubts.links += 1;
       this.#routing = null;
@@ -148,7 +153,7 @@ export class Datapath {
     const deleted = await this.#deleteStale(plan, host);
     if (change.isNewTable) this.#baseline = (await observeRuleset()).skeleton;
     const expected = expectedAfter(plan, this.#baseline);
-    this.#trust(expected, expected, doubts);
+    this.#trust(expected.routing, expected.ruleset, doubts);
     this.#left = plan;
     return { change, deleted, repairs, duration: performance.now() - begin };
   }
@@ -183,10 +188,13 @@ export class Datapath {
 }
 
 /** What the kernel holds once a plan has been applied. */
-function expectedAfter(plan: NodePlan, skeleton: string | null): Observed {
+function expectedAfter(
+  plan: NodePlan,
+  skeleton: string | null,
+): { routing: ObservedRouting; ruleset: ObservedRuleset } {
   const { links, rules, routes } = routingOf(plan);
   const sets = elementsOf(plan);
-  return {
+  const routing = {
     links: links.map((link) => ({
       device: link.device,
       isUp: true,
@@ -198,9 +206,12 @@ function expectedAfter(plan: NodePlan, skeleton: string | null): Observed {
     })),
     rules,
     routes,
+  };
+  const ruleset = {
     sets,
     idleTimeouts: heldIdleTimeouts(idleTimeoutsOf(plan.deliveries)),
     skeleton: isEmpty(sets) ? null : skeleton,
     isOurs: !isEmpty(sets),
   };
+  return { routing, ruleset };
 }

@@ -31,6 +31,9 @@ const ownLine = new RegExp(`${devicePrefix}|proto ${routeProtocol}\\b|fwmark 0x6
 /** A device with its MTU and flags, or an IPv4 address. */
 const hostLine = /^(Deleted )?\d+: \S+.*(\binet |\bmtu )/;
 
+/** By then, in milliseconds, a monitor that has been started listens. */
+const listeningMs = 1000;
+
 export class DriftMonitor {
   readonly #events: DriftMonitorEvents;
   readonly #children = new Set<ChildProcess>();
@@ -83,8 +86,9 @@ export class DriftMonitor {
       setTimeout(() => {
         if (this.#isStopped) return;
         this.#watch(program, args, listen, next);
-        // What happened in between was not seen.
+        // What happened in between was not seen, nor what happens until it listens.
         this.#events.onDrift('ours', `started again: ${command}`);
+        setTimeout(() => this.#events.onDrift('ours', `listens again: ${command}`), listeningMs).unref();
       }, restartMs).unref();
     };
     child.on('error', (error) => ended(error.message));

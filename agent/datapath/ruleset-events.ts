@@ -5,8 +5,10 @@
  */
 import { tableName } from './elements.ts';
 
-/** NFT_MSG_NEWGEN of subsystem 10, nftables: ends the messages of a transaction. */
-const newGeneration = '02575';
+/** Message types of subsystem 10, nftables, and NFT_MSG_NEWGEN, which ends the messages of a transaction. */
+const firstType = 10 << 8;
+const lastType = firstType + 0xff;
+const newGeneration = firstType + 15;
 
 /** "kuport", a word of four bytes a line, as libmnl prints an attribute. */
 const tableWords =
@@ -25,8 +27,8 @@ export class RulesetEvents {
   readonly #onChange: (port: number) => void;
   #rest = '';
   #port = 0;
-  /** What the monitor asks at its start is shown too, with a port number that means nothing. */
-  #isRequest = false;
+  /** Not what the monitor asks at its start, nor what libmnl makes of the bytes that fill up a buffer. */
+  #isEvent = false;
   /** Ports told of already in this transaction. */
   readonly #told = new Set<number>();
 
@@ -41,10 +43,12 @@ export class RulesetEvents {
     const end = all.lastIndexOf('\n', Math.max(0, all.lastIndexOf('\n', all.lastIndexOf('\n') - 1) - 1)) + 1;
     this.#rest = all.slice(end);
     for (const [, type, flag, port] of all.slice(0, end).matchAll(token)) {
-      if (type === newGeneration) this.#told.clear();
-      if (type !== undefined) this.#isRequest = flag === 'R';
-      else if (port !== undefined) this.#port = Number(port);
-      else if (!this.#isRequest && !this.#told.has(this.#port)) {
+      if (type !== undefined) {
+        this.#isEvent = flag !== 'R' && Number(type) >= firstType && Number(type) <= lastType;
+        if (Number(type) === newGeneration) this.#told.clear();
+      } else if (port !== undefined) {
+        this.#port = Number(port);
+      } else if (this.#isEvent && !this.#told.has(this.#port)) {
         this.#told.add(this.#port);
         this.#onChange(this.#port);
       }

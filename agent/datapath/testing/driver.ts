@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { HostFacts, NodePlan } from '../../plan/node-plan.ts';
 import { cleanup, cleanupChange } from '../cleanup.ts';
 import { Datapath } from '../datapath.ts';
-import { DriftMonitor } from '../drift.ts';
+import { DriftMonitor, type DriftSubject } from '../drift.ts';
 import type { Element, Elements } from '../elements.ts';
 import { readHostFacts } from '../host.ts';
 import { observe } from '../observe.ts';
@@ -37,8 +37,8 @@ const methods = {
   async restart(): Promise<void> {
     datapath = new Datapath();
   },
-  async distrust(): Promise<void> {
-    datapath.distrust('ours');
+  async distrust(subject: DriftSubject = 'ours'): Promise<void> {
+    datapath.distrust(subject);
   },
   async facts(): Promise<HostFacts> {
     return readHostFacts();
