@@ -104,12 +104,13 @@ export class Reconciler {
     const nodePlan = plan(cluster.snapshot(), node, facts, Date.now());
     const applied = await datapath.apply(nodePlan, host);
     if (applied !== null) {
-      const { change, deleted, duration } = applied;
+      const { change, deleted, repairs, duration } = applied;
       this.#parts.onApplied(applied);
       log.info(
         {
           why: shown(reasons),
           ...describeChange(change),
+          ...(repairs.length === 0 ? {} : { repaired: shown(repairs.map(({ detail }) => detail)) }),
           ...(deleted.length === 0 ? {} : { conntrackDeleted: deleted.length }),
           ms: Math.round(duration),
         },

@@ -16,10 +16,20 @@ export const echoPorts: readonly PodPort[] = [
 /** The public address of the topology's first accepting node, and its interface. */
 export const edge = { name: 'edge-a', address: '203.0.113.9', interface: 'enp1s0' };
 
+/** The second accepting node's. */
+export const secondEdge = { name: 'edge-d', address: '203.0.113.73', interface: 'enp1s0' };
+
 export const edgeClass: ClassRequest = {
   name: 'public',
   nodes: { [edge.name]: { interfaces: [edge.interface] } },
   returnPath: 'Vxlan',
+};
+
+/** Both public nodes accept. */
+export const multiClass: ClassRequest = {
+  ...edgeClass,
+  servingMode: 'Multi',
+  nodes: { ...edgeClass.nodes, [secondEdge.name]: { interfaces: [secondEdge.interface] } },
 };
 
 export function target(protocol: Protocol, port = echoPort): { protocol: Protocol; address: string; port: number } {

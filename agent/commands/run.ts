@@ -10,7 +10,7 @@ import { serveHealth } from '../observability/health.ts';
 import { createLog, Repetition } from '../observability/log.ts';
 import { Metrics } from '../observability/metrics.ts';
 import { statusSummary } from '../observability/status-summary.ts';
-import { readTraffic } from '../observability/traffic.ts';
+import { noteTraffic, readTraffic } from '../observability/traffic.ts';
 import { Reconciler } from '../reconciler.ts';
 import { loadKubeConfig } from './kubeconfig.ts';
 
@@ -32,7 +32,11 @@ export async function runAgent(options: RunOptions): Promise<void> {
 
   let isReady = false;
   const datapath = new Datapath();
-  const metrics = new Metrics(readTraffic);
+  const metrics = new Metrics(async () => {
+    const traffic = await readTraffic();
+    noteTraffic(datapath, traffic);
+    return traffic;
+  });
   const cluster = new Cluster(api, {
     onChange: (what) => reconciler.trigger(what),
     onError: (kind, error) => {
@@ -89,6 +93,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       reconciler.trigger(what);
     },
     onError: (error) => log.warn({ error: error.message }, 'kernel monitor'),
+    isOwnCommit: (processId) => datapath.isOwnCommit(processId),
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {

@@ -27,14 +27,16 @@ async function batch(lines: readonly string[]): Promise<void> {
 
 /**
  * Every step is tried, whatever became of the one before.
+ * @param onCommit called with the id of the process that changes the table, before it does
  * @throws AggregateError of what was refused, each naming command, stderr and text; the rest has been done
  */
-export async function applyChange(change: Change): Promise<void> {
+export async function applyChange(change: Change, onCommit?: (processId: number) => void): Promise<void> {
   const steps = [
     () => batch(change.ipBefore),
     ...change.loosen.map((device) => () => loosenReversePath(device)),
     async () => {
-      if (change.nft !== '') await run('nft', ['-f', '-'], { input: change.nft });
+      if (change.nft !== '')
+        await run('nft', ['-f', '-'], { input: change.nft, ...(onCommit === undefined ? {} : { onStart: onCommit }) });
     },
     () => batch(change.ipAfter),
   ];

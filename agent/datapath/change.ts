@@ -1,8 +1,9 @@
 /** What has to be done to bring the kernel from what it holds to what a plan asks for; pure. */
 import type { NodePlan, PlannedLink } from '../plan/node-plan.ts';
+import { idleTimeoutsOf, renderIdleTimeouts } from './idle-timeouts.ts';
 import type { Observed, ObservedLink } from './observe.ts';
 import { linkAddLines, linkMac, type RouteRule, routeLine, routingOf, ruleLine, type TableRoute } from './routing.ts';
-import { elementsOf, isEmpty, renderElementChanges, renderTable } from './ruleset.ts';
+import { type ElementSets, elementsOf, isEmpty, renderElementChanges, renderTable, transaction } from './ruleset.ts';
 
 export type Wanted = Pick<NodePlan, 'links' | 'returnPaths' | 'deliveries'>;
 
@@ -64,8 +65,14 @@ function missing<Item>(from: readonly Item[], present: readonly Item[], key: (it
 /**
  * @param baseline how nft listed the skeleton when it was whole: a listing that differs has been changed by somebody.
  * Null when none is known yet, as after a start; then the skeleton's own names decide.
+ * @param sets what the plan's sets are to hold, where their new elements are to go on from counters
  */
-export function difference(have: Observed, plan: Wanted, baseline: string | null): Change {
+export function difference(
+  have: Observed,
+  plan: Wanted,
+  baseline: string | null,
+  sets: ElementSets = elementsOf(plan),
+): Change {
   const want = routingOf(plan);
   const ipBefore: string[] = [];
   const ipAfter: string[] = [];
@@ -109,17 +116,19 @@ export function difference(have: Observed, plan: Wanted, baseline: string | null
       .map((route) => routeLine('del', route)),
   );
   ipAfter.push(...leftOver.map((device) => `link del ${device}`));
-  return { ipBefore, loosen, ...rulesetChange(have, plan, baseline), ipAfter };
+  return { ipBefore, loosen, ...rulesetChange(have, plan, baseline, sets), ipAfter };
 }
 
 function rulesetChange(
-  { sets, skeleton, isOurs }: Observed,
+  { sets, idleTimeouts, skeleton, isOurs }: Observed,
   plan: Wanted,
   baseline: string | null,
+  want: ElementSets,
 ): Pick<Change, 'nft' | 'isNewTable'> {
-  const want = elementsOf(plan);
   if (isEmpty(want) && skeleton === null) return { nft: '', isNewTable: false };
+  const idle = idleTimeoutsOf(plan.deliveries);
   const isWhole = isOurs && (baseline === null || skeleton === baseline);
-  if (isWhole && !isEmpty(want)) return { nft: renderElementChanges(sets, want), isNewTable: false };
-  return { nft: renderTable(want), isNewTable: true };
+  if (!isWhole || isEmpty(want)) return { nft: renderTable(want, idle), isNewTable: true };
+  const lines = [...renderIdleTimeouts(idleTimeouts, idle), ...renderElementChanges(sets, want)];
+  return { nft: transaction(lines), isNewTable: false };
 }

@@ -22,6 +22,8 @@ export interface CommandOptions {
   input?: string;
   /** Milliseconds; these tools answer in tens of them, a stuck one must not stop the agent for good. */
   timeoutMs?: number;
+  /** Called with the process id before it can have done anything. */
+  onStart?(processId: number): void;
 }
 
 /** Messages are compared and shown: no translations. A user's PATH on Debian lacks the folders of nft and conntrack. */
@@ -34,8 +36,8 @@ export function toolEnvironment(): NodeJS.ProcessEnv {
  * @throws CommandError naming the command, why it failed, its stderr and the text it was fed
  */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
-  const { input, timeoutMs = 30_000 } = options;
-  const result = await execa(command, args, {
+  const { input, timeoutMs = 30_000, onStart } = options;
+  const child = execa(command, args, {
     input: input ?? '',
     reject: false,
     timeout: timeoutMs,
@@ -43,6 +45,8 @@ export async function run(command: string, args: readonly string[], options: Com
     maxBuffer: 512 * 1024 * 1024,
     env: toolEnvironment(),
   });
+  if (child.pid !== undefined) onStart?.(child.pid);
+  const result = await child;
   if (!result.failed) return result.stdout;
   const text = [command, ...args].map(quoted).join(' ');
   const cause =

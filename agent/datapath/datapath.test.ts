@@ -201,3 +201,31 @@ test('a link that the kernel refuses does not stop the others, and the error nam
   await namespace.call('apply', plan);
   expect(await namespace.sh('ip -br addr show kup-00000001')).toContain('169.254.77.0/31');
 });
+
+test.each([
+  ['ip rule del pref 102', 'links', ['rule']],
+  ['ip route flush table 1802502145', 'links', ['route']],
+  ['ip link set kup-00000001 down', 'links', ['link', 'route']],
+  ['ip link del kup-00000001', 'links', ['link', 'route']],
+  ['ip addr flush dev kup-00000001', 'links', ['link', 'route']],
+  ['nft flush chain ip kuport kup-mangle', 'ruleset', ['table']],
+  ['nft flush map ip kuport ports', 'ruleset', ['elements']],
+] as const)('%s is put back, and told as a repair', async (command, subject, repaired) => {
+  await namespace.call('apply', podNodePlan);
+  const before = await state();
+  await namespace.sh(command);
+  await namespace.call('distrust', subject);
+  const { applied } = await namespace.call('apply', podNodePlan);
+  expect([...new Set(applied?.repairs.map((each) => each.subject))].sort()).toEqual(repaired);
+  expect(await state()).toBe(before);
+});
+
+test("what a plan changes is no repair, nor is anything that was found at an agent's start", async () => {
+  await namespace.call('apply', podNodePlan);
+  await namespace.call('distrust', 'ours');
+  expect((await namespace.call('apply', emptyPlan)).applied?.repairs).toEqual([]);
+  await namespace.call('apply', podNodePlan);
+  await namespace.sh('ip rule del pref 102');
+  await namespace.call('restart');
+  expect((await namespace.call('apply', podNodePlan)).applied?.repairs).toEqual([]);
+});

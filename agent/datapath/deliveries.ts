@@ -22,6 +22,7 @@ export function deliveriesOf(sets: ElementSets, addressesOf: (device: string) =>
         targetPort: Number(targetPort),
         dialledAddresses: addressesOf(device),
         targetIsPod: false,
+        idleSeconds: null,
       },
     ];
   });

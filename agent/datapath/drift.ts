@@ -1,31 +1,38 @@
 /**
  * Watches the kernel for others' hands on what is ours, so that it is put back at once and not at the next resync:
- * systemd-networkd deletes foreign ip rules, firewalld flushes the whole ruleset on reload. Our own changes show here
- * too; the look they cause finds nothing to do.
+ * systemd-networkd deletes foreign ip rules, firewalld flushes the whole ruleset on reload. Of the
+ * agent's own changes those of links, rules and routes show here too; the look they cause finds nothing to do.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { toolEnvironment } from './command.ts';
 import { devicePrefix } from './observe.ts';
 import { routeProtocol } from './routing.ts';
-import { tableName } from './ruleset.ts';
+import { RulesetEvents } from './ruleset-events.ts';
 
-/** ours: links, rules, routes or table of kuport; host: interfaces and addresses of the node. */
-export type DriftSubject = 'ours' | 'host';
+/** ours: all of kuport's; links: its links, rules and routes; ruleset: its table; host: the node's interfaces and addresses. */
+export type DriftSubject = 'ours' | 'links' | 'ruleset' | 'host';
 
 export interface DriftMonitorEvents {
   /** Something may have changed. */
   onDrift(subject: DriftSubject, what: string): void;
   onError(error: Error): void;
+  /** Whether a change of the table comes from the agent itself: the process id of its nft. Default: none does. */
+  isOwnCommit?(processId: number): boolean;
 }
 
-/** A monitor that died is started again after this many milliseconds. */
-const restartMs = 500;
+/** A monitor that died is started again after this many milliseconds, doubled while it dies at once. */
+const firstRestartMs = 250;
+const longestRestartMs = 30_000;
+/** One that has lived this long, in milliseconds, has not died at once. */
+const livedMs = 10_000;
 
 const ownLine = new RegExp(`${devicePrefix}|proto ${routeProtocol}\\b|fwmark 0x6b70`);
 /** A device with its MTU and flags, or an IPv4 address. */
 const hostLine = /^(Deleted )?\d+: \S+.*(\binet |\bmtu )/;
-const tableLine = new RegExp(`^\\w+ \\w+ ip ${tableName}\\b`);
+
+/** By then, in milliseconds, a monitor that has been started listens. */
+const listeningMs = 1000;
 
 export class DriftMonitor {
   readonly #events: DriftMonitorEvents;
@@ -37,14 +44,22 @@ export class DriftMonitor {
   }
 
   start(): void {
-    this.#watch('ip', ['-oneline', 'monitor', 'link', 'address', 'route', 'rule'], (line) => {
-      const subject = ownLine.test(line) ? 'ours' : hostLine.test(line) ? 'host' : null;
-      if (subject !== null) this.#events.onDrift(subject, `ip monitor: ${short(line)}`);
+    this.#watch('ip', ['-oneline', 'monitor', 'link', 'address', 'route', 'rule'], (child) => {
+      if (child.stdout === null) return;
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        const subject = ownLine.test(line) ? 'links' : hostLine.test(line) ? 'host' : null;
+        if (subject !== null) this.#events.onDrift(subject, `ip monitor: ${short(line)}`);
+      });
     });
-    // Only rules: printing elements of interval maps makes the monitor of nft 1.0.6 write garbage and crash (measured).
-    // Whoever flushes a table, a chain or the ruleset deletes rules.
-    this.#watch('nft', ['monitor', 'rules'], (line) => {
-      if (tableLine.test(line)) this.#events.onDrift('ours', `nft monitor: ${short(line)}`);
+    // The kernel's messages come whatever the monitor is asked for; it makes sense of new tables only, lest it crash.
+    // stdbuf: nft hands on what it shows of them once it has 4 kB of it, which may be hours later.
+    this.#watch('stdbuf', ['-oL', 'nft', '--debug=mnl', 'monitor', 'new', 'tables'], (child) => {
+      const events = new RulesetEvents((processId) => {
+        // What it lists itself at its start is no change, nor is what the agent has done.
+        if (processId === 0 || processId === child.pid || this.#events.isOwnCommit?.(processId) === true) return;
+        this.#events.onDrift('ruleset', `nft monitor: changed by process ${processId}`);
+      });
+      child.stdout?.setEncoding('latin1').on('data', (text: string) => events.read(text));
     });
   }
 
@@ -53,18 +68,27 @@ export class DriftMonitor {
     for (const child of this.#children) child.kill('SIGKILL');
   }
 
-  #watch(program: string, args: readonly string[], onLine: (line: string) => void): void {
+  #watch(
+    program: string,
+    args: readonly string[],
+    listen: (child: ChildProcess) => void,
+    restartMs = firstRestartMs,
+  ): void {
+    const startedAt = performance.now();
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], env: toolEnvironment() });
     this.#children.add(child);
-    createInterface({ input: child.stdout }).on('line', onLine);
+    listen(child);
     const ended = (why: string): void => {
       if (!this.#children.delete(child) || this.#isStopped) return;
-      this.#events.onError(new Error(`${program} ${args.join(' ')} ended (${why}), starting it again`));
+      const command = [program, ...args].join(' ');
+      this.#events.onError(new Error(`${command} ended (${why}), starting it again in ${restartMs} ms`));
+      const next = performance.now() - startedAt > livedMs ? firstRestartMs : Math.min(2 * restartMs, longestRestartMs);
       setTimeout(() => {
         if (this.#isStopped) return;
-        this.#watch(program, args, onLine);
-        // What happened in between was not seen.
-        this.#events.onDrift('ours', `${program} monitor started again`);
+        this.#watch(program, args, listen, next);
+        // What happened in between was not seen, nor what happens until it listens.
+        this.#events.onDrift('ours', `started again: ${command}`);
+        setTimeout(() => this.#events.onDrift('ours', `listens again: ${command}`), listeningMs).unref();
       }, restartMs).unref();
     };
     child.on('error', (error) => ended(error.message));

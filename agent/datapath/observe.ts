@@ -1,6 +1,14 @@
 /** What the kernel holds of ours: kup-* devices, rules and routes of protocol 107, table `ip kuport`. */
 import { readFile } from 'node:fs/promises';
 import { CommandError, run } from './command.ts';
+import type { Counter, Element, Elements } from './elements.ts';
+import {
+  durationOfRule,
+  durationOfSet,
+  noIdleTimeouts,
+  type ObservedIdleTimeouts,
+  withoutIdleTimeouts,
+} from './idle-timeouts.ts';
 import { type IpLink, type IpState, readIpState } from './ip-json.ts';
 import { type RouteRule, routeProtocol, type TableRoute } from './routing.ts';
 import { chains, type ElementSets, setNames, skeletonVersion, tableName } from './ruleset.ts';
@@ -34,6 +42,7 @@ export interface Observed extends ObservedRouting, ObservedRuleset {}
 
 export interface ObservedRuleset {
   sets: ElementSets;
+  idleTimeouts: ObservedIdleTimeouts;
   /**
    * Chains, rules and declarations as nft lists them, without counters: whatever is changed there shows. Null when the
    * table is not there.
@@ -111,12 +120,22 @@ type NftValue =
   | { concat: NftValue[] }
   | { range: [NftValue, NftValue] }
   | { prefix: { addr: string | number; len: number } }
-  | { elem: { val: NftValue; comment?: string } };
+  | { elem: { val: NftValue; comment?: string; counter?: Counter } };
 
 interface NftSet {
   name: string;
   type: string | string[];
   elem?: (NftValue | [NftValue, NftValue])[];
+  /** Of a map: the type of its values. */
+  map?: string;
+}
+
+/** One entry of the listing: a set, a map, a conntrack timeout or a rule. */
+interface NftObject {
+  set?: NftSet;
+  map?: NftSet;
+  'ct timeout'?: { name: string };
+  rule?: { comment?: string };
 }
 
 /** The same text that ruleset.ts writes for a key or a value. */
@@ -134,24 +153,22 @@ function valueText(value: NftValue, types: readonly string[]): string {
   return String(value);
 }
 
-function commentOf(value: NftValue): { comment?: string } {
-  return typeof value === 'object' && 'elem' in value && value.elem.comment !== undefined
-    ? { comment: value.elem.comment }
-    : {};
+/** Comment and counter of an element. */
+function detailsOf(value: NftValue): Element {
+  if (typeof value !== 'object' || !('elem' in value)) return {};
+  const { comment, counter } = value.elem;
+  return { ...(comment === undefined ? {} : { comment }), ...(counter === undefined ? {} : { counter }) };
 }
 
-function readSet(sets: ElementSets, set: NftSet & { map?: string }): void {
-  const name = setNames.find((each) => each === set.name);
-  if (name === undefined) return;
-  const keyTypes = [set.type].flat();
-  for (const element of set.elem ?? []) {
-    if (Array.isArray(element)) {
-      const [key, value] = element;
-      sets[name].set(valueText(key, keyTypes), { value: valueText(value, [set.map ?? '']), ...commentOf(key) });
-    } else {
-      sets[name].set(valueText(element, keyTypes), commentOf(element));
-    }
-  }
+function readElements({ type, elem = [], map = '' }: NftSet): Elements {
+  const keyTypes = [type].flat();
+  return new Map(
+    elem.map((each): [string, Element] => {
+      if (!Array.isArray(each)) return [valueText(each, keyTypes), detailsOf(each)];
+      const [key, value] = each;
+      return [valueText(key, keyTypes), { value: valueText(value, [map]), ...detailsOf(key) }];
+    }),
+  );
 }
 
 export function emptySets(): ElementSets {
@@ -183,16 +200,22 @@ export async function observeRuleset(): Promise<ObservedRuleset> {
       run('nft', ['--terse', 'list', 'table', 'ip', tableName]),
       run('nft', ['--json', 'list', 'table', 'ip', tableName]),
     ]);
-    for (const object of (JSON.parse(json) as { nftables: { set?: NftSet; map?: NftSet & { map: string } }[] })
-      .nftables) {
+    const idleTimeouts: ObservedIdleTimeouts = { objects: [], sets: new Map(), rules: [] };
+    for (const object of (JSON.parse(json) as { nftables: NftObject[] }).nftables) {
       const set = object.map ?? object.set;
-      if (set !== undefined) readSet(sets, set);
+      const name = setNames.find((each) => each === set?.name);
+      const setDuration = durationOfSet(set?.name ?? '');
+      const ruleDuration = durationOfRule(object.rule?.comment ?? '');
+      if (set !== undefined && name !== undefined) sets[name] = readElements(set);
+      if (set !== undefined && setDuration !== null) idleTimeouts.sets.set(setDuration, readElements(set));
+      if (object['ct timeout'] !== undefined) idleTimeouts.objects.push(object['ct timeout'].name);
+      if (ruleDuration !== null) idleTimeouts.rules.push(ruleDuration);
     }
-    const skeleton = listing.replaceAll(/ packets \d+ bytes \d+/g, '');
-    return { sets, skeleton, isOurs: isOurSkeleton(skeleton) };
+    const skeleton = withoutIdleTimeouts(listing.replaceAll(/ packets \d+ bytes \d+/g, ''));
+    return { sets, idleTimeouts, skeleton, isOurs: isOurSkeleton(skeleton) };
   } catch (error) {
     if (error instanceof CommandError && error.stderr.includes('No such file or directory'))
-      return { sets, skeleton: null, isOurs: false };
+      return { sets, idleTimeouts: noIdleTimeouts, skeleton: null, isOurs: false };
     throw error;
   }
 }

@@ -6,11 +6,17 @@
  */
 import { createHash } from 'node:crypto';
 import type { Delivery, NodePlan, Protocol } from '../plan/node-plan.ts';
+import { addElements, type Elements, elementChanges, elementComment, portText, tableName } from './elements.ts';
+import {
+  heldIdleTimeouts,
+  type IdleTimeouts,
+  idleChain,
+  idleTimeoutsOf,
+  renderIdleTimeouts,
+  renderNewIdleTimeouts,
+} from './idle-timeouts.ts';
 
-export const tableName = 'kuport';
-
-/** Longest comment nft takes, in bytes. */
-const commentLimit = 128;
+export { type Elements, elementComment, tableName } from './elements.ts';
 
 const restoreMatch = 'ct direction reply ct mark & 0xffff0000 == 0x6b700000';
 
@@ -76,6 +82,8 @@ export const chains: readonly ChainText[] = [
       },
     ],
   },
+  // Filled from idle-timeouts.ts.
+  { name: idleChain, hook: 'type filter hook prerouting priority mangle + 10; policy accept;', rules: [] },
   {
     name: 'kup-output',
     hook: 'type route hook output priority mangle + 10; policy accept;',
@@ -110,24 +118,10 @@ const skeletonLines = [
 /** Tells one version of the skeleton from another; stands in the table's comment. */
 export const skeletonVersion = createHash('sha256').update(skeletonLines.join('\n')).digest('hex').slice(0, 8);
 
-/** Key -> value and comment. A key or value is what stands between the braces of `add element`. */
-export type Elements = Map<string, { value?: string; comment?: string }>;
-
 export type ElementSets = Record<SetName, Elements>;
-
-/** A comment nft takes: shortened in the middle, with a hash to tell apart what was cut. */
-export function elementComment(text: string): string {
-  if (Buffer.byteLength(text) <= commentLimit) return text;
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, 8);
-  return `${text.slice(0, 60)}~${hash}~${text.slice(-50)}`;
-}
 
 function protocolName(protocol: Protocol): string {
   return protocol.toLowerCase();
-}
-
-function portText({ port, endPort }: { port: number; endPort: number }): string {
-  return port === endPort ? String(port) : `${port}-${endPort}`;
 }
 
 interface DialledPorts {
@@ -199,25 +193,12 @@ export function deliveryKey(delivery: Pick<Delivery, 'interface' | 'protocol' | 
   return `"${delivery.interface}" . ${protocolName(delivery.protocol)} . ${portText(delivery)}`;
 }
 
-function elementText([key, { value, comment }]: [string, { value?: string; comment?: string }]): string {
-  return `${key}${comment === undefined ? '' : ` comment "${comment}"`}${value === undefined ? '' : ` : ${value}`}`;
-}
-
-function addElements(name: SetName, elements: Elements): string[] {
-  if (elements.size === 0) return [];
-  return [
-    `add element ip ${tableName} ${name} {`,
-    [...elements].map((each) => `  ${elementText(each)}`).join(',\n'),
-    '}',
-  ];
-}
-
 export function isEmpty(sets: ElementSets): boolean {
   return setNames.every((name) => sets[name].size === 0);
 }
 
 /** The whole table, in place of whatever stands there; its removal when there is nothing to hold. */
-export function renderTable(sets: ElementSets): string {
+export function renderTable(sets: ElementSets, idleTimeouts: IdleTimeouts): string {
   const removal = [`add table ip ${tableName}`, `delete table ip ${tableName}`];
   if (isEmpty(sets)) return `${removal.join('\n')}\n`;
   const lines = [
@@ -226,6 +207,7 @@ export function renderTable(sets: ElementSets): string {
     `  comment "kuport ${skeletonVersion}"`,
     ...skeletonLines.map((line) => `  ${line}`),
     '}',
+    ...renderNewIdleTimeouts(idleTimeouts),
     ...setNames.flatMap((name) => addElements(name, sets[name])),
   ];
   return `${lines.join('\n')}\n`;
@@ -236,7 +218,7 @@ export type RulesetPlan = Pick<NodePlan, 'deliveries' | 'returnPaths'>;
 
 /** What golden files hold and `render` prints: the table a plan asks for. */
 export function renderRuleset(plan: RulesetPlan): string {
-  return renderTable(elementsOf(plan));
+  return renderTable(elementsOf(plan), idleTimeoutsOf(plan.deliveries));
 }
 
 /**
@@ -248,25 +230,19 @@ export function renderChange(previous: RulesetPlan | null, plan: RulesetPlan): s
   if (previous === null) return renderRuleset(plan);
   const [from, to] = [elementsOf(previous), elementsOf(plan)];
   if (isEmpty(from) && isEmpty(to)) return '';
-  return isEmpty(from) || isEmpty(to) ? renderTable(to) : renderElementChanges(from, to);
+  if (isEmpty(from) || isEmpty(to)) return renderRuleset(plan);
+  const idle = renderIdleTimeouts(
+    heldIdleTimeouts(idleTimeoutsOf(previous.deliveries)),
+    idleTimeoutsOf(plan.deliveries),
+  );
+  return transaction([...idle, ...renderElementChanges(from, to)]);
 }
 
-/** One transaction from one state of the sets to another; empty when they are the same. */
-export function renderElementChanges(from: ElementSets, to: ElementSets): string {
-  const lines = setNames.flatMap((name) => {
-    const changed = (elements: Elements, other: Elements): Elements =>
-      new Map(
-        [...elements].filter(([key, { value, comment }]) => {
-          const there = other.get(key);
-          return there === undefined || there.value !== value || there.comment !== comment;
-        }),
-      );
-    const gone = changed(from[name], to[name]);
-    const added = changed(to[name], from[name]);
-    return [
-      ...(gone.size === 0 ? [] : [`delete element ip ${tableName} ${name} { ${[...gone.keys()].join(', ')} }`]),
-      ...addElements(name, added),
-    ];
-  });
+/** Lines from one state of the sets to another; none when they are the same. */
+export function renderElementChanges(from: ElementSets, to: ElementSets): string[] {
+  return setNames.flatMap((name) => elementChanges(name, from[name], to[name]));
+}
+
+export function transaction(lines: readonly string[]): string {
   return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
 }

@@ -17,6 +17,12 @@ export class Metrics {
     labelNames: ['subject'] as const,
     registers: [this.registry],
   });
+  readonly #repairs = new Counter({
+    name: 'kuport_drift_repairs_total',
+    help: "What others had undone of kuport's and the agent has put back.",
+    labelNames: ['subject'] as const,
+    registers: [this.registry],
+  });
   readonly #deletions = new Counter({
     name: 'kuport_conntrack_deletions_total',
     help: 'Conntrack entries deleted because a change had made them stale.',
@@ -86,7 +92,9 @@ export class Metrics {
 
   readonly #fill: (traffic: Traffic) => void;
 
-  applied({ duration, deleted }: { duration: number; deleted: readonly unknown[] }): void {
+  applied(applied: { duration: number; deleted: readonly unknown[]; repairs: readonly { subject: string }[] }): void {
+    const { duration, deleted, repairs } = applied;
+    for (const { subject } of repairs) this.#repairs.inc({ subject });
     this.#applies.observe(duration / 1000);
     this.#deletions.inc(deleted.length);
   }

@@ -1,5 +1,6 @@
 /** Counters of the datapath, read from the kernel when somebody asks: they outlive the agent. */
 import { run } from '../datapath/command.ts';
+import type { Datapath } from '../datapath/datapath.ts';
 import { tableName } from '../datapath/ruleset.ts';
 
 export interface MappingTraffic {
@@ -88,4 +89,12 @@ export async function readTraffic(): Promise<Traffic> {
       .filter((each) => each.ifname?.startsWith('kup-'))
       .map(({ ifname, stats64: { tx } }) => ({ device: ifname, transmitErrors: tx.errors, collisions: tx.collisions })),
   };
+}
+
+/** Tells the datapath what has been read, so that no counter that is written anew falls short of it. */
+export function noteTraffic(datapath: Datapath, { requests, connections }: Traffic): void {
+  const key = (each: MappingTraffic): string => `"${each.interface}" . ${each.protocol.toLowerCase()} . ${each.port}`;
+  for (const each of requests) datapath.counted('requests', key(each), each.portMap, each);
+  for (const each of connections)
+    datapath.counted(each.port.includes('-') ? 'port-ranges' : 'ports', key(each), each.portMap, each);
 }

@@ -58,6 +58,8 @@ export interface Delivery {
   dialledAddresses: string[];
   /** True where the target is a pod of this node: only there can something masquerade the client away. */
   targetIsPod: boolean;
+  /** How long conntrack remembers an idle flow of this mapping; null: as long as the host's defaults say. */
+  idleSeconds: number | null;
 }
 
 /** A slot of a class this node wants recorded in the class status before anything that depends on it is emitted. */

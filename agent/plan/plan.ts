@@ -7,6 +7,7 @@ import type { PortMapClass } from '../api/types.ts';
 import { admitAll, mappedInterfaces, portMapKey, portRange } from './admission.ts';
 import { judgeClasses, subnetExhausted } from './classes.ts';
 import type { Endpoint } from './endpoints.ts';
+import { idleSeconds } from './idle-timeout.ts';
 import { shareLinks } from './link-ports.ts';
 import { foreignVnis, linkDevice, linkKey, plannedLink, recordedLink, slotRetentionMs } from './links.ts';
 import { type Mapping, resolveMapping } from './mapping.ts';
@@ -133,6 +134,7 @@ class Builder {
         targetPort: isHere ? endpoint.targetPort : range.port,
         dialledAddresses: this.#host.interfaces.find((each) => each.name === name)?.addresses ?? [],
         targetIsPod: isHere,
+        idleSeconds: idleSeconds(portMap.spec.idleTimeout),
       });
     }
   }
@@ -165,6 +167,7 @@ class Builder {
       targetPort: endpoint.targetPort,
       dialledAddresses: [link.address],
       targetIsPod: true,
+      idleSeconds: idleSeconds(portMap.spec.idleTimeout),
     });
   }
 

@@ -24,6 +24,7 @@ export interface PortMapRequest {
   port: number;
   endPort?: number;
   interfaces?: string[];
+  idleTimeout?: string;
   serviceRef: { name: string; port: string };
 }
 

@@ -1,20 +1,14 @@
 import { bothProtocols } from '../../lab/scenario/context.ts';
 import { scenario } from '../../lab/scenario/scenario.ts';
-import { echoDelivers, echoPorts, edgeClass, mapEcho, target } from '../echo-pod.ts';
+import { echoDelivers, echoPorts, mapEcho, multiClass, secondEdge as second, target } from '../echo-pod.ts';
 import { linksOf } from '../links.ts';
-
-const second = { name: 'edge-d', address: '203.0.113.73', interface: 'enp1s0' };
 
 export default scenario({
   sentence:
     'Under Multi every accepting node answers for itself: a client gets its answer from the node it dialled, and the pod sees the client, whichever node that was',
   async run(t) {
     const pod = await t.pod({ node: 'worker-b', ports: echoPorts });
-    await mapEcho(t, {
-      ...edgeClass,
-      servingMode: 'Multi',
-      nodes: { ...edgeClass.nodes, [second.name]: { interfaces: [second.interface] } },
-    });
+    await mapEcho(t, multiClass);
     await echoDelivers(t, pod);
     const [anyone] = t.clients();
     for (const protocol of bothProtocols) {

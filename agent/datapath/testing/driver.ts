@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import type { HostFacts, NodePlan } from '../../plan/node-plan.ts';
 import { cleanup, cleanupChange } from '../cleanup.ts';
 import { Datapath } from '../datapath.ts';
-import { DriftMonitor } from '../drift.ts';
+import { DriftMonitor, type DriftSubject } from '../drift.ts';
+import type { Element, Elements } from '../elements.ts';
 import { readHostFacts } from '../host.ts';
 import { observe } from '../observe.ts';
 
@@ -17,6 +18,7 @@ const drift: string[] = [];
 const monitor = new DriftMonitor({
   onDrift: (subject, what) => drift.push(`${subject}: ${what}`),
   onError: () => undefined,
+  isOwnCommit: (processId) => datapath.isOwnCommit(processId),
 });
 
 const methods = {
@@ -35,15 +37,24 @@ const methods = {
   async restart(): Promise<void> {
     datapath = new Datapath();
   },
-  async distrust(): Promise<void> {
-    datapath.distrust('ours');
+  async distrust(subject: DriftSubject = 'ours'): Promise<void> {
+    datapath.distrust(subject);
   },
   async facts(): Promise<HostFacts> {
     return readHostFacts();
   },
+  /** As JSON carries it: sets as lists, without what they have counted. */
   async observe() {
-    const { sets, ...rest } = await observe();
-    return { ...rest, sets: Object.fromEntries(Object.entries(sets).map(([name, elements]) => [name, [...elements]])) };
+    const { sets, idleTimeouts, ...rest } = await observe();
+    const lists = (elements: Iterable<[string, Elements]>): Record<string, [string, Omit<Element, 'counter'>][]> =>
+      Object.fromEntries(
+        [...elements].map(([name, each]) => [name, [...each].map(([key, { counter, ...element }]) => [key, element])]),
+      );
+    return {
+      ...rest,
+      sets: lists(Object.entries(sets)),
+      idleTimeouts: { ...idleTimeouts, sets: lists(idleTimeouts.sets) },
+    };
   },
   async cleanup(dryRun: boolean) {
     return dryRun ? cleanupChange() : cleanup();

@@ -73,6 +73,30 @@ export class TestNamespace {
     return this.call('sh', command);
   }
 
+  /**
+   * A client 203.0.113.7 behind device enp1s0, which has 203.0.113.9; pods' addresses 10.244.1.7 and .8 are this host's
+   * own. What a host sends to itself will not do: its flows have begun before they reach prerouting.
+   */
+  async addClient(): Promise<void> {
+    await this.sh(
+      [
+        'mount -t tmpfs tmpfs /run',
+        'ip netns add client',
+        'ip link add enp1s0 type veth peer name eth0 netns client',
+        'ip addr add 203.0.113.9/24 dev enp1s0 && ip link set enp1s0 up',
+        'ip addr add 10.244.1.7/32 dev lo && ip addr add 10.244.1.8/32 dev lo',
+        'ip -n client addr add 203.0.113.7/24 dev eth0 && ip -n client link set eth0 up',
+      ].join(' && '),
+    );
+  }
+
+  /** Datagrams from the client to 203.0.113.9, each from a socket of its own. */
+  async sendFromClient(port: number, datagrams = 1): Promise<void> {
+    await this.sh(
+      `ip netns exec client bash -c 'for i in $(seq ${datagrams}); do echo x > /dev/udp/203.0.113.9/${port}; done'`,
+    );
+  }
+
   /** Commands that the code under test, or `sh`, has run since the last time. */
   async commands(): Promise<string[]> {
     const path = join(this.folder, 'commands');

@@ -25,6 +25,7 @@ export function delivery(over: Partial<Delivery> = {}): Delivery {
     targetPort: port,
     dialledAddresses: ['203.0.113.9'],
     targetIsPod: true,
+    idleSeconds: null,
     ...over,
   };
 }
