@@ -3,6 +3,7 @@
  * nothing is changed and what is missing is named.
  */
 import { CommandError, run } from '../datapath/command.ts';
+import { idleTimeoutsOf } from '../datapath/idle-timeouts.ts';
 import { emptySets } from '../datapath/observe.ts';
 import { renderTable } from '../datapath/ruleset.ts';
 import { type Finding, failed, ok, warning } from './finding.ts';
@@ -105,7 +106,7 @@ async function checkFeature({ name, use, options, text, without }: Feature): Pro
 async function checkWhole(): Promise<Finding> {
   const sets = emptySets();
   sets.ports.set('"lo" . udp . 1', { value: '192.0.2.1 . 1', comment: 'check' });
-  const said = await refusal(renderTable(sets));
+  const said = await refusal(renderTable(sets, idleTimeoutsOf([])));
   return said === null
     ? ok('kernel/whole-ruleset', 'supported')
     : failed('kernel/whole-ruleset', said, 'see the single features above');
