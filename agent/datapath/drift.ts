@@ -82,6 +82,8 @@ export class DriftMonitor {
       if (!this.#children.delete(child) || this.#isStopped) return;
       const command = [program, ...args].join(' ');
       this.#events.onError(new Error(`${command} ended (${why}), starting it again in ${restartMs} ms`));
+      // That of nft 1.0.6 crashes at some flushes of the ruleset (measured): its end is itself a sign of a change.
+      this.#events.onDrift('ours', `ended: ${command}`);
       const next = performance.now() - startedAt > livedMs ? firstRestartMs : Math.min(2 * restartMs, longestRestartMs);
       setTimeout(() => {
         if (this.#isStopped) return;

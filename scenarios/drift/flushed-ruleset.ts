@@ -23,7 +23,7 @@ export default scenario({
           .exec([
             'sh',
             '-ec',
-            'cd /run/others; [ ! -e iptables ] || iptables-restore < iptables; for each in *.nft; do nft -f $each; done; rm -r /run/others',
+            '[ -d /run/others ] || exit 0; cd /run/others; iptables-restore < iptables; for each in *.nft; do nft -f $each; done; rm -r /run/others',
           ]);
       t.defer(`others' tables on ${node}`, restore);
       await isPutBack(t, pod, node, 'nft flush ruleset', { others: restore });
