@@ -7,6 +7,8 @@ export async function agentMetric(t: ScenarioContext, node: string, name: string
   const host = t.host(node);
   const script = `fetch('http://127.0.0.1:${agentHealthPort}/metrics').then(async (r) => console.log(await r.text()))`;
   const { stdout } = await host.exec([host.installation.node, '-e', script]);
-  const samples = stdout.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(label));
+  const samples = stdout
+    .split('\n')
+    .filter((line) => (line.startsWith(`${name}{`) || line.startsWith(`${name} `)) && line.includes(label));
   return samples.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
