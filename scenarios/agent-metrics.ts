@@ -9,6 +9,8 @@ const printMetrics = `require('http').get('http://127.0.0.1:${agentHealthPort}/m
 export async function agentMetric(t: ScenarioContext, node: string, name: string, label = ''): Promise<number> {
   const host = t.host(node);
   const { stdout } = await host.exec([...host.installation.node, '-e', printMetrics]);
-  const samples = stdout.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(label));
+  const samples = stdout
+    .split('\n')
+    .filter((line) => (line.startsWith(`${name}{`) || line.startsWith(`${name} `)) && line.includes(label));
   return samples.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }

@@ -52,6 +52,11 @@ export class UdpFlow {
     return new UdpFlow(t, client, to, opened.socket, opened.sourcePort);
   }
 
+  /** The same socket, dialling another address. */
+  to(address: { address: string; port: number }): UdpFlow {
+    return new UdpFlow(this.#t, this.client, address, this.#socket, this.sourcePort);
+  }
+
   get title(): string {
     return `${this.client.name} udp://${this.address}:${this.port}`;
   }

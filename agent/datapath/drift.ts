@@ -28,6 +28,8 @@ const longestRestartMs = 30_000;
 const livedMs = 10_000;
 
 const ownLine = new RegExp(`${devicePrefix}|proto ${routeProtocol}\\b|fwmark 0x6b70`);
+/** Links carry IPv4 alone; the kernel gives them an IPv6 address of their own all the same, seconds later. */
+const ipv6 = /inet6|fe80::|ff00::/;
 /** A device with its MTU and flags, or an IPv4 address. */
 const hostLine = /^(Deleted )?\d+: \S+.*(\binet |\bmtu )/;
 
@@ -47,7 +49,7 @@ export class DriftMonitor {
     this.#watch('ip', ['-oneline', 'monitor', 'link', 'address', 'route', 'rule'], (child) => {
       if (child.stdout === null) return;
       createInterface({ input: child.stdout }).on('line', (line) => {
-        const subject = ownLine.test(line) ? 'links' : hostLine.test(line) ? 'host' : null;
+        const subject = ipv6.test(line) ? null : ownLine.test(line) ? 'links' : hostLine.test(line) ? 'host' : null;
         if (subject !== null) this.#events.onDrift(subject, `ip monitor: ${short(line)}`);
       });
     });
@@ -55,8 +57,7 @@ export class DriftMonitor {
     // stdbuf: nft hands on what it shows of them once it has 4 kB of it, which may be hours later.
     this.#watch('stdbuf', ['-oL', 'nft', '--debug=mnl', 'monitor', 'new', 'tables'], (child) => {
       const events = new RulesetEvents((processId) => {
-        // What it lists itself at its start is no change, nor is what the agent has done.
-        if (processId === 0 || processId === child.pid || this.#events.isOwnCommit?.(processId) === true) return;
+        if (this.#events.isOwnCommit?.(processId) === true) return;
         this.#events.onDrift('ruleset', `nft monitor: changed by process ${processId}`);
       });
       child.stdout?.setEncoding('latin1').on('data', (text: string) => events.read(text));

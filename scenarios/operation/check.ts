@@ -35,7 +35,7 @@ export default scenario({
     await t.silent(client, target('UDP'), 'the check is right: nothing is forwarded');
     await t.lab.agents.stop(edge.name, 'SIGTERM');
     await t.lab.agents.restart(edge.name);
-    await t.lab.agents.ready(10_000);
+    await t.lab.agents.ready(t.pace.time(10_000));
     const row = await waitFor(
       `the row of ${edge.name} to say so`,
       async () => {
@@ -57,7 +57,7 @@ export default scenario({
     t.defer('findings', async () => {
       await t.lab.agents.stop(edge.name, 'SIGTERM');
       await t.lab.agents.restart(edge.name);
-      await t.lab.agents.ready(10_000);
+      await t.lab.agents.ready(t.pace.time(10_000));
     });
     await expectFindings('mended', '0', []);
     await t.delivers(client, target('UDP'), pod);

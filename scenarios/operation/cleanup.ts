@@ -20,7 +20,7 @@ export default scenario({
     for (const node of nodes) await t.lab.agents.stop(node, 'SIGKILL');
     t.defer('agents', async () => {
       for (const node of nodes) await t.lab.agents.restart(node);
-      await t.lab.agents.ready(10_000);
+      await t.lab.agents.ready(t.pace.time(10_000));
     });
     const held = await states();
     const onEach = (words: readonly string[]): Promise<CommandResult[]> =>

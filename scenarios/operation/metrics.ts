@@ -30,7 +30,7 @@ export default scenario({
       });
     await t.lab.agents.stop(edge.name, 'SIGKILL');
     await t.lab.agents.restart(edge.name);
-    await t.lab.agents.ready(10_000);
+    await t.lab.agents.ready(t.pace.time(10_000));
     await send();
     const after = await agentMetric(t, edge.name, names[0] ?? '', label);
     t.record.same(
