@@ -92,15 +92,13 @@ describe('one machine', () => {
   });
 
   test('when it dies, what is asked of it fails at once and says what it printed last; the lab goes down whole', async () => {
-    const [qemu] = processesWith(`-name edge-a -nodefaults`).filter((pid) =>
-      processesWith(join(labsFolder(), name)).includes(pid),
-    );
+    const [qemu] = processesWith(join(labsFolder(), name, 'edge-a.qmp'));
     expect(qemu).toBeDefined();
     process.kill(qemu ?? 0, 'SIGKILL');
     const { stderr, exitCode } = await lab('probe', '--name', name, 'edge-a', 'udp://203.0.113.73:3000');
     expect(stderr).toMatch(/edge-a: .*machine|edge-a: its station ended/);
     expect(stderr).toContain('its console ended with');
-    expect(stderr).toContain('lab: ready');
+    expect(stderr).toContain('lab: edge-a is set up');
     expect(exitCode).toBe(2);
     const down = await lab('down', '--name', name);
     expect(down.exitCode, down.stderr).toBe(0);

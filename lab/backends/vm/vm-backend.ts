@@ -181,6 +181,8 @@ export class VmBackend extends NetnsBackend {
       namespacePrelude,
       `mkdir -p ${installation.root} /run/wireguard /run/netns /run/lab`,
       `gzip -dc | tar -x -C ${installation.root}`,
+      // A machine that starts from a saved state has not printed anything yet.
+      `echo "lab: ${name} is set up" > /dev/console`,
     ];
     const { code, stderr } = await this.connection.request('runOnMachine', {
       machine: name,
