@@ -47,9 +47,9 @@ export async function runCheck({ kubeconfig, filename, json = false, ...options 
   const status = overall(findings);
   if (json) process.stdout.write(`${JSON.stringify({ node, status, findings }, null, 2)}\n`);
   else {
-    const { isTTY, columns } = process.stdout;
-    const colours = isTTY && process.env.NO_COLOR === undefined;
-    process.stdout.write(reportText(findings, { width: isTTY ? columns : plainWidth, colours }));
+    const isTerminal = process.stdout.isTTY === true; // undefined where it is none, which picocolors takes for "decide yourself"
+    const colours = isTerminal && process.env.NO_COLOR === undefined;
+    process.stdout.write(reportText(findings, { width: isTerminal ? process.stdout.columns : plainWidth, colours }));
   }
   process.exitCode = status === 'failed' ? unfitExitCode : 0;
 }
