@@ -26,7 +26,9 @@ export default scenario({
       { address: secondEdge.address, port: otherPort },
     ];
     for (const to of dialled) {
-      for (const client of t.clients()) await t.awaitDelivery(client, { protocol: 'UDP', ...to }, pod);
+      for (const client of t.clients()) {
+        for (const protocol of bothProtocols) await t.awaitDelivery(client, { protocol, ...to }, pod);
+      }
     }
     for (let round = 0; round < 2; round++) {
       for (const client of t.clients()) {
