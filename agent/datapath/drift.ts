@@ -33,12 +33,13 @@ const ipv6 = /inet6|fe80::|ff00::/;
 /** A device with its MTU and flags, or an IPv4 address. */
 const hostLine = /^(Deleted )?\d+: \S+.*(\binet |\bmtu )/;
 
-/** By then, in milliseconds, a monitor that has been started listens. */
-const listeningMs = 1000;
+/** By then, in milliseconds, a monitor that has been started listens: as a rule, and on a busy machine. */
+const listeningMs = [150, 1000];
 
 export class DriftMonitor {
   readonly #events: DriftMonitorEvents;
   readonly #children = new Set<ChildProcess>();
+  readonly #replaced = new WeakSet<ChildProcess>();
   #isStopped = false;
 
   constructor(events: DriftMonitorEvents) {
@@ -56,17 +57,33 @@ export class DriftMonitor {
     // The kernel's messages come whatever the monitor is asked for; it makes sense of new tables only, lest it crash.
     // stdbuf: nft hands on what it shows of them once it has 4 kB of it, which may be hours later.
     this.#watch('stdbuf', ['-oL', 'nft', '--debug=mnl', 'monitor', 'new', 'tables'], (child) => {
-      const events = new RulesetEvents((processId) => {
-        if (this.#events.isOwnCommit?.(processId) === true) return;
-        this.#events.onDrift('ruleset', `nft monitor: changed by process ${processId}`);
-      });
+      const events = new RulesetEvents(
+        (processId) => {
+          if (this.#events.isOwnCommit?.(processId) === true) return;
+          this.#events.onDrift('ruleset', `nft monitor: changed by process ${processId}`);
+        },
+        () => this.#replace(child),
+      );
       child.stdout?.setEncoding('latin1').on('data', (text: string) => events.read(text));
     });
+  }
+
+  /** One that has lost its way is ended; another takes its place at once. */
+  #replace(child: ChildProcess): void {
+    this.#replaced.add(child);
+    child.kill('SIGKILL');
   }
 
   stop(): void {
     this.#isStopped = true;
     for (const child of this.#children) child.kill('SIGKILL');
+  }
+
+  /** What happened until then was not seen. */
+  #whenListening(what: string, subject: DriftSubject, afterMs: number): void {
+    setTimeout(() => {
+      if (!this.#isStopped) this.#events.onDrift(subject, what);
+    }, afterMs).unref();
   }
 
   #watch(
@@ -82,6 +99,11 @@ export class DriftMonitor {
     const ended = (why: string): void => {
       if (!this.#children.delete(child) || this.#isStopped) return;
       const command = [program, ...args].join(' ');
+      if (this.#replaced.has(child)) {
+        this.#watch(program, args, listen);
+        for (const afterMs of listeningMs) this.#whenListening(`replaced: ${command}`, 'ruleset', afterMs);
+        return;
+      }
       this.#events.onError(new Error(`${command} ended (${why}), starting it again in ${restartMs} ms`));
       // That of nft 1.0.6 crashes at some flushes of the ruleset (measured): its end is itself a sign of a change.
       this.#events.onDrift('ours', `ended: ${command}`);
@@ -91,7 +113,7 @@ export class DriftMonitor {
         this.#watch(program, args, listen, next);
         // What happened in between was not seen, nor what happens until it listens.
         this.#events.onDrift('ours', `started again: ${command}`);
-        setTimeout(() => this.#events.onDrift('ours', `listens again: ${command}`), listeningMs).unref();
+        for (const afterMs of listeningMs) this.#whenListening(`listens again: ${command}`, 'ours', afterMs);
       }, restartMs).unref();
     };
     child.on('error', (error) => ended(error.message));

@@ -26,21 +26,31 @@ const ourTable = new RegExp(
     .map((word) => (word.match(/../g) ?? []).join(' '))
     .join(`  ${line}\\| `),
 );
+/** The length that a message not yet shown to its end claims to have, in bytes. */
+const claimedLength = new RegExp(`^${separator}\\| +(\\d{10}) +\\|\\t\\| message length`);
 const firstData = /^\| (\w\w) (\w\w) (\w\w) (\w\w) {2}\|\t\| +data/m;
 
-/** Longest message waited for, in characters: more than the kernel's largest. */
-const longestRest = 2_000_000;
+/** The kernel's messages are shorter, in bytes. */
+const longestMessage = 1 << 20;
+/** And so is what is shown of one, in characters. */
+const longestRest = 20 * longestMessage;
 
 export class RulesetEvents {
   readonly #onChange: (port: number) => void;
+  readonly #onGarbage: () => void;
   #rest = '';
   #generation = 0;
   /** Ports of messages about our table since the last generation. */
   readonly #ports = new Set<number>();
 
-  /** @param onChange called for each transaction on our table, with the port number of its sender */
-  constructor(onChange: (port: number) => void) {
+  /**
+   * @param onChange called for each transaction on our table, with the port number of its sender
+   * @param onGarbage called when the monitor is lost: it takes what is left in its buffer for a message of gigabytes, which
+   * it shows until it crashes, seconds later (measured with nft 1.0.6). What came before that has been read.
+   */
+  constructor(onChange: (port: number) => void, onGarbage: () => void) {
     this.#onChange = onChange;
+    this.#onGarbage = onGarbage;
   }
 
   read(text: string): void {
@@ -55,6 +65,7 @@ export class RulesetEvents {
       else if (ourTable.test(body)) this.#ports.add(Number(port));
     }
     this.#rest = all.slice(end).slice(-longestRest);
+    if (Number(claimedLength.exec(this.#rest)?.[1] ?? 0) > longestMessage) this.#onGarbage();
   }
 
   /**
