@@ -101,7 +101,7 @@ export class DriftMonitor {
       const command = [program, ...args].join(' ');
       if (this.#replaced.has(child)) {
         this.#watch(program, args, listen);
-        for (const afterMs of listeningMs) this.#whenListening(`replaced: ${command}`, 'ruleset', afterMs);
+        for (const afterMs of [0, ...listeningMs]) this.#whenListening(`replaced: ${command}`, 'ruleset', afterMs);
         return;
       }
       this.#events.onError(new Error(`${command} ended (${why}), starting it again in ${restartMs} ms`));

@@ -26,12 +26,12 @@ const ourTable = new RegExp(
     .map((word) => (word.match(/../g) ?? []).join(' '))
     .join(`  ${line}\\| `),
 );
-/** The length that a message not yet shown to its end claims to have, in bytes. */
-const claimedLength = new RegExp(`^${separator}\\| +(\\d{10}) +\\|\\t\\| message length`);
+/** The length that a message claims to have, in bytes. */
+const claimedLength = /\| +(\d{10}) +\|\t\| message length/g;
 const firstData = /^\| (\w\w) (\w\w) (\w\w) (\w\w) {2}\|\t\| +data/m;
 
-/** The kernel's messages are shorter, in bytes. */
-const longestMessage = 1 << 20;
+/** The kernel's messages about rulesets are shorter, in bytes: it sends them in buffers of 8 kB. */
+const longestMessage = 16_384;
 /** And so is what is shown of one, in characters. */
 const longestRest = 20 * longestMessage;
 
@@ -39,14 +39,15 @@ export class RulesetEvents {
   readonly #onChange: (port: number) => void;
   readonly #onGarbage: () => void;
   #rest = '';
+  #isLost = false;
   #generation = 0;
   /** Ports of messages about our table since the last generation. */
   readonly #ports = new Set<number>();
 
   /**
    * @param onChange called for each transaction on our table, with the port number of its sender
-   * @param onGarbage called when the monitor is lost: it takes what is left in its buffer for a message of gigabytes, which
-   * it shows until it crashes, seconds later (measured with nft 1.0.6). What came before that has been read.
+   * @param onGarbage called when the monitor is lost: it takes what older messages have left in its buffer for one of up to
+   * gigabytes, which it shows for seconds, until it crashes (measured with nft 1.0.6)
    */
   constructor(onChange: (port: number) => void, onGarbage: () => void) {
     this.#onChange = onChange;
@@ -54,6 +55,7 @@ export class RulesetEvents {
   }
 
   read(text: string): void {
+    if (this.#isLost) return;
     const all = this.#rest + text;
     let end = 0;
     for (const match of all.matchAll(message)) {
@@ -65,7 +67,8 @@ export class RulesetEvents {
       else if (ourTable.test(body)) this.#ports.add(Number(port));
     }
     this.#rest = all.slice(end).slice(-longestRest);
-    if (Number(claimedLength.exec(this.#rest)?.[1] ?? 0) > longestMessage) this.#onGarbage();
+    this.#isLost = [...this.#rest.matchAll(claimedLength)].some(([, length]) => Number(length) > longestMessage);
+    if (this.#isLost) this.#onGarbage();
   }
 
   /**
