@@ -136,6 +136,32 @@ test('no endpoint: the client is not served, and served again when there is one'
   await until('answered', async () => (await nodes.ask('again', 5562)) !== 'nothing');
 });
 
+test('a link that nobody needs says since when; its slot is kept for a day, then given back, and claimed again', async () => {
+  const theClass = (): PortMapClass => nodes.server.get(paths.class) as unknown as PortMapClass;
+  const links = () => theClass().status?.links ?? [];
+  const unusedFor = (hours: number): void => {
+    const unusedSince = `${new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19)}Z`;
+    const { status, ...rest } = theClass();
+    const aged = { ...status, links: links().map((link) => ({ ...link, unusedSince })) };
+    nodes.server.apply(paths.class, { ...rest, status: aged } as unknown as Parameters<typeof nodes.server.apply>[1]);
+  };
+  nodes.placePod('edge-a');
+  await until('unused', () => links()[0]?.unusedSince !== undefined);
+  expect(Date.now() - Date.parse(links()[0]?.unusedSince ?? '')).toBeLessThan(10_000);
+  // An agent sees to it in the pass that this change brings; the mapping's move proves that there was one.
+  unusedFor(23.9);
+  nodes.placePod('worker-b');
+  await until('used again', () => links()[0]?.unusedSince === undefined && programmedOn('worker-b')());
+  expect(links()).toMatchObject([{ key: 'edge-a/worker-b', slot: 0 }]);
+  nodes.placePod('edge-a');
+  await until('unused again', () => links()[0]?.unusedSince !== undefined);
+  unusedFor(24.1);
+  await until('given back', () => links().length === 0);
+  nodes.placePod('worker-b');
+  await until('claimed again', programmedOn('worker-b'));
+  expect(links()).toMatchObject([{ key: 'edge-a/worker-b', slot: 0 }]);
+});
+
 test('the mapping goes: both nodes are left without a trace', async () => {
   nodes.server.delete(paths.portMap);
   const trace = (): Promise<string> =>

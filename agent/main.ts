@@ -1,9 +1,10 @@
 /**
  * The `kuport-agent` command: wiring only. A command loads what it needs when it is called: an agent that runs has no use for
  * a YAML parser.
- * Exit codes: 0 done, 1 failed, 2 wrong usage or input.
+ * Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 the node is not fit for kuport.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { CheckOptions } from './commands/check.ts';
 import { InputError } from './commands/input-error.ts';
 import type { RenderOptions } from './commands/render.ts';
 import type { RunOptions } from './commands/run.ts';
@@ -37,6 +38,15 @@ program
   .requiredOption('-f, --filename <file...>', 'manifests: classes, mappings, Nodes, Services, EndpointSlices')
   .requiredOption('--node <name>', 'node to render for')
   .action(async (options: RenderOptions) => (await import('./commands/render.ts')).runRender(options));
+
+program
+  .command('check')
+  .description('tell whether this node is fit for kuport; changes nothing. Exit code 3: it is not')
+  .addOption(new Option('--node <name>', 'name of the Node object').env('NODE_NAME'))
+  .option('--kubeconfig <file>', "kubeconfig file (default: the pod's service account, if in one)")
+  .option('-f, --filename <file...>', 'manifests in place of a cluster')
+  .option('--json', 'findings as JSON')
+  .action(async (options: CheckOptions) => (await import('./commands/check.ts')).runCheck(options));
 
 program
   .command('cleanup')

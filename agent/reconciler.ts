@@ -4,6 +4,7 @@ import type { StatusWriter } from './cluster/status-writer.ts';
 import type { Applied, Datapath } from './datapath/datapath.ts';
 import { describeChange } from './datapath/describe.ts';
 import { type Log, Repetition } from './observability/log.ts';
+import type { HostFacts } from './plan/node-plan.ts';
 import { plan } from './plan/plan.ts';
 
 /** Changes that come together make one pass. Milliseconds. */
@@ -22,6 +23,8 @@ export interface ReconcilerParts {
   datapath: Datapath;
   statusWriter: StatusWriter;
   log: Log;
+  /** What checks of the host have found; undefined before they have been made. */
+  findings(): HostFacts['findings'];
   onFirstPass(): void;
   /** A pass has changed something. */
   onApplied(applied: Applied): void;
@@ -94,9 +97,11 @@ export class Reconciler {
   }
 
   async #pass(reasons: readonly string[]): Promise<void> {
-    const { node, cluster, datapath, statusWriter, log } = this.#parts;
+    const { node, cluster, datapath, statusWriter, log, findings } = this.#parts;
     const host = await datapath.look();
-    const nodePlan = plan(cluster.snapshot(), node, host, Date.now());
+    const found = findings();
+    const facts = found === undefined ? host : { ...host, findings: found };
+    const nodePlan = plan(cluster.snapshot(), node, facts, Date.now());
     const applied = await datapath.apply(nodePlan, host);
     if (applied !== null) {
       const { change, deleted, repairs, duration } = applied;

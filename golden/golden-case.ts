@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { readSnapshot, renderNode } from '../agent/commands/render.ts';
+import { readSnapshot } from '../agent/commands/manifests.ts';
+import { renderNode } from '../agent/commands/render.ts';
 
 export const goldenFolder = fileURLToPath(new URL('.', import.meta.url));
 

@@ -1,8 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CommandLine } from '../agent/testing/command-line.ts';
 import { goldenCases, goldenFolder, renderCase } from './golden-case.ts';
+
+let command: CommandLine;
+
+beforeAll(async () => {
+  command = await CommandLine.build();
+});
+
+afterAll(() => command.remove());
 
 /** Runs a script with the text as its input in a network namespace of its own, as root or not. */
 function inNamespace(script: string, input: string): string {
@@ -18,6 +27,18 @@ describe.each(goldenCases())('golden case %s', (name) => {
     const kept = readdirSync(folder).filter((file) => file !== 'manifests.yaml');
     expect([...rendered.keys()].sort()).toEqual(kept.sort());
     for (const [file, text] of rendered) expect(text, file).toBe(readFileSync(join(folder, file), 'utf8'));
+  });
+
+  test('`kuport-agent render` prints the same for each node', () => {
+    const manifests = join(folder, 'manifests.yaml');
+    const nodes = [...new Set([...rendered.keys()].flatMap((file) => /^(.+)\.(?:nft|ip)$/.exec(file)?.[1] ?? []))];
+    // A case in which no node holds anything: that of an accepting node stands for all.
+    for (const node of nodes.length === 0 ? ['edge-a'] : nodes) {
+      const { stdout, stderr } = command.inNamespace(`kuport_agent render -f '${manifests}' --node ${node}`);
+      expect(stderr).toBe('');
+      const nft = rendered.get(`${node}.nft`) ?? 'add table ip kuport\ndelete table ip kuport\n';
+      expect(stdout).toBe(`# nft -f -\n${nft}\n# ip -batch -\n${rendered.get(`${node}.ip`) ?? ''}`);
+    }
   });
 
   const texts = (ending: string): [string, string][] => [...rendered].filter(([file]) => file.endsWith(ending));

@@ -56,7 +56,7 @@ export class Agents {
     const host = this.#backend.host(node);
     const { installation } = host;
     const argv = [
-      ...[installation.node, `${installation.root}/dist/agent.js`, 'run'],
+      ...[...installation.node, `${installation.root}/dist/agent.js`, 'run'],
       ...['--node', node, '--kubeconfig', kubeconfigPath(node), '--health-port', String(agentHealthPort)],
     ];
     this.#running.set(node, await host.spawn(agentLog, argv));
@@ -76,7 +76,8 @@ export class Agents {
         const isReady = waitFor(
           `the agent on ${node} to be ready`,
           async () => ((await host.readLog(agentLog, wholeLog)).includes('"msg":"ready"') ? true : undefined),
-          { timeoutMs },
+          // Rarely on a machine where looking takes long: it is the machine whose agent is waited for.
+          { timeoutMs, restFactor: 6 },
         );
         try {
           await Promise.race([isReady, died]);

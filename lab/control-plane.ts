@@ -70,7 +70,7 @@ export async function startControlPlane(
     mode: 0o600,
   });
   const server = await control.spawn(apiServerLog, [
-    installation.node,
+    ...installation.node,
     `${installation.root}/dist/apiserver.js`,
     '--config',
     configurationPath,
@@ -87,7 +87,7 @@ export async function startControlPlane(
         if (ended) throw new Error('it has ended');
         return (await isApiUp(client)) ? true : undefined;
       },
-      { timeoutMs, intervalMs: 10 },
+      { timeoutMs, intervalMs: 10, restFactor: 6 },
     );
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${await control.readLog(apiServerLog, 3000).catch(() => '')}`);

@@ -206,9 +206,10 @@ program
   .command('preflight')
   .option('--install', 'install missing Debian packages when root', false)
   .option('--for-tests', 'also what the tests need', false)
+  .option('--for-machines', 'also what virtual machines need', false)
   .description('check what the lab needs from this machine')
   .action(
-    finish(async (options: { install: boolean; forTests: boolean }) => {
+    finish(async (options: { install: boolean; forTests: boolean; forMachines: boolean }) => {
       await preflight({ ...options, say: (line) => process.stdout.write(`${line}\n`) });
       process.stdout.write('this machine has everything the lab needs\n');
       return 0;
@@ -261,12 +262,15 @@ addBackendOptions(program.command('scenarios'))
     ),
   );
 
-program
-  .command('soak')
+addBackendOptions(program.command('soak'))
   .option('--kills <number>', 'how many times to kill', '50')
   .option('--seed <number>', 'seed of the random moments', String(Date.now() % 1_000_000))
   .description('kill driver and holder at random moments and compare the host before and after')
-  .action(finish(({ kills, seed }: { kills: string; seed: string }) => soakCommand(Number(kills), Number(seed))));
+  .action(
+    finish(({ kills, seed, ...backend }: { kills: string; seed: string } & BackendOptions) =>
+      soakCommand(Number(kills), Number(seed), backend),
+    ),
+  );
 
 program.parseAsync().catch((error: Error & { code?: string; exitCode?: number }) => {
   // Commander has already said what was wrong with the command line, or printed the help that was asked for.

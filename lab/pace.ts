@@ -12,7 +12,7 @@ const referenceMs = 150;
 export async function measurePace(hosts: readonly Host[]): Promise<number> {
   const times = await Promise.all(
     hosts.map(async (host) => {
-      const { milliseconds } = await host.exec([host.installation.node, '-e', '0'], { timeoutMs: 120_000 });
+      const { milliseconds } = await host.exec([...host.installation.node, '-e', '0'], { timeoutMs: 120_000 });
       return milliseconds;
     }),
   );

@@ -37,12 +37,19 @@ export interface Verdict<Reason extends string> {
   message: string;
 }
 
+/** Longest message, in characters: enough to read, far below what the CRDs allow. A list of many nodes is cut. */
+const messageLimit = 1024;
+
+export function shortMessage(message: string): string {
+  return message.length <= messageLimit ? message : `${message.slice(0, messageLimit - 1)}…`;
+}
+
 export function condition(type: string, verdict: Verdict<string>, observedGeneration: number): Condition {
   return {
     type,
     status: verdict.ok ? 'True' : 'False',
     reason: verdict.reason,
-    message: verdict.message,
+    message: shortMessage(verdict.message),
     observedGeneration,
   };
 }

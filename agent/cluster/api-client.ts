@@ -55,6 +55,11 @@ export class ApiClient {
     return this.#send<Body>('PUT', path, {}, JSON.stringify(body));
   }
 
+  /** @throws ApiError; status 409 when an object of that name is there */
+  async post<Body>(path: string, body: Body): Promise<Body> {
+    return this.#send<Body>('POST', path, {}, JSON.stringify(body));
+  }
+
   async #send<Body>(method: string, path: string, query: Query, body?: string): Promise<Body> {
     const { response, name } = await this.#open(method, path, query, body, requestTimeout);
     const text = await readAll(response, name);

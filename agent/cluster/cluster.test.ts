@@ -67,7 +67,7 @@ test('what is there, what comes, what goes', async () => {
   addNode('edge-a');
   await connect().start();
   expect(nodes()).toEqual(['edge-a']);
-  await until(() => server.watchCount === 6, 'six watches');
+  await until(() => server.watchCount === 7, 'seven watches');
   addNode('worker-b');
   await until(() => nodes().length === 2, 'worker-b');
   server.delete('/api/v1/nodes/edge-a');
@@ -79,7 +79,7 @@ test('what is there, what comes, what goes', async () => {
 test('a heartbeat is no change, a node that is not ready any more is one', async () => {
   addNode('edge-a');
   await connect().start();
-  await until(() => server.watchCount === 6, 'six watches');
+  await until(() => server.watchCount === 7, 'seven watches');
   addNode('edge-a');
   addNode('edge-a');
   addNode('edge-a', false);
@@ -91,7 +91,7 @@ test('410: lists again and takes over what it missed, deletions too', async () =
   addNode('edge-a');
   addNode('worker-b');
   await connect().start();
-  await until(() => server.watchCount === 6, 'six watches');
+  await until(() => server.watchCount === 7, 'seven watches');
   server.setFault((_, response) => {
     response.destroy();
     return true;
@@ -108,7 +108,7 @@ test('410: lists again and takes over what it missed, deletions too', async () =
 test('a connection that is open but dead: taken up again from where it was, nothing lost', async () => {
   addNode('edge-a');
   await connect({ idleTimeoutMs: 200 }).start();
-  await until(() => server.watchCount === 6, 'six watches');
+  await until(() => server.watchCount === 7, 'seven watches');
   server.muteWatches();
   addNode('worker-b');
   await until(() => nodes().length === 2, 'worker-b', 1500);
@@ -120,7 +120,7 @@ test('a connection that is open but dead: taken up again from where it was, noth
 test('an outage: what was known stays, requests are few, and it goes on by itself', async () => {
   addNode('edge-a');
   await connect().start();
-  await until(() => server.watchCount === 6, 'six watches');
+  await until(() => server.watchCount === 7, 'seven watches');
   const { port } = server;
   await server.stop();
   const before = server.requests.length;
@@ -144,9 +144,9 @@ test.each([
   });
   const started = connect({ longestRetryMs: 400 }).start();
   await new Promise((resolve) => setTimeout(resolve, 1000));
-  // Six kinds, waits of 20, 40 ... 400 ms with jitter: fewer than ten each.
-  expect(server.requests.length).toBeGreaterThan(6);
-  expect(server.requests.length).toBeLessThan(6 * 10);
+  // Seven kinds, waits of 20, 40 ... 400 ms with jitter: fewer than ten each.
+  expect(server.requests.length).toBeGreaterThan(7);
+  expect(server.requests.length).toBeLessThan(7 * 10);
   expect(errors[0]).toContain(`${status}`);
   expect(errors[0]).toContain('busy');
   server.setFault(null);
@@ -163,9 +163,9 @@ test('429 with Retry-After: not before', async () => {
     return true;
   });
   void connect().start();
-  await until(() => refusals === 6, 'six refusals');
+  await until(() => refusals === 7, 'seven refusals');
   await new Promise((resolve) => setTimeout(resolve, 700));
-  expect(refusals).toBe(6);
+  expect(refusals).toBe(7);
 });
 
 test.each([
@@ -178,7 +178,7 @@ test.each([
     return true;
   });
   const started = connect().start();
-  await until(() => errors.length >= 6, 'errors');
+  await until(() => errors.length >= 7, 'errors');
   expect(errors[0]).toContain('surprise');
   server.setFault(null);
   await started;
@@ -196,10 +196,36 @@ test('garbage in a watch, or half a line: errors, then on from the last good eve
     return true;
   });
   await connect().start();
-  await until(() => server.watchCount === 6, 'six watches');
+  await until(() => server.watchCount === 7, 'seven watches');
   addNode('worker-b');
   await until(() => nodes().length === 2, 'worker-b');
   expect(errors.filter((each) => each.startsWith('Node: '))).toHaveLength(2);
+});
+
+test("Cilium's configuration is followed, the keys that matter and no other ConfigMap", async () => {
+  const path = '/api/v1/namespaces/kube-system/configmaps/cilium-config';
+  const metadata = { name: 'cilium-config', namespace: 'kube-system' };
+  await connect().start();
+  expect(cluster.snapshot()).not.toHaveProperty('cniConfig');
+  await until(() => server.watchCount === 7, 'seven watches');
+  server.apply(path, { metadata, data: { 'tunnel-port': '8473', debug: 'true' } });
+  await until(() => cluster.snapshot().cniConfig !== undefined, 'the configuration');
+  expect(cluster.snapshot().cniConfig).toEqual({ 'tunnel-port': '8473' });
+  server.apply(path, { metadata, data: { 'tunnel-port': '8473', debug: 'false' } });
+  server.delete(path);
+  await until(() => cluster.snapshot().cniConfig === undefined, 'no configuration');
+  expect(changes).toEqual(['ConfigMap kube-system/cilium-config added', 'ConfigMap kube-system/cilium-config deleted']);
+  expect(server.requests.filter((each) => each.endsWith('configmaps'))).toHaveLength(1);
+});
+
+test('nobody waits for a configuration that may not be read', async () => {
+  server.setFault((request, response) => {
+    if (!request.url?.includes('/configmaps')) return false;
+    response.writeHead(403).end('{"message":"forbidden"}');
+    return true;
+  });
+  await connect().start();
+  expect(errors.every((each) => each.startsWith('ConfigMap: '))).toBe(true);
 });
 
 test('lists come in pages', async () => {

@@ -33,10 +33,11 @@ export class Cluster {
       endpointSlices: store(resources.endpointSlices),
       portMaps: store(resources.portMaps),
       classes: store(resources.classes),
+      cniConfigs: store(resources.cniConfigs),
     };
   }
 
-  /** Starts the watches. @returns once every kind has been listed: before that a snapshot would lack objects */
+  /** Starts the watches. @returns once every kind that must be there has been listed: before that a snapshot would lack objects */
   async start(): Promise<void> {
     const { stores } = this;
     await Promise.all([
@@ -46,6 +47,7 @@ export class Cluster {
       this.#reflect(resources.endpointSlices, stores.endpointSlices),
       this.#reflect(resources.portMaps, stores.portMaps),
       this.#reflect(resources.classes, stores.classes),
+      this.#reflect(resources.cniConfigs, stores.cniConfigs),
     ]);
   }
 
@@ -54,7 +56,8 @@ export class Cluster {
   }
 
   snapshot(): ClusterSnapshot {
-    const { nodes, namespaces, services, endpointSlices, portMaps, classes } = this.stores;
+    const { nodes, namespaces, services, endpointSlices, portMaps, classes, cniConfigs } = this.stores;
+    const cniConfig = cniConfigs.list()[0]?.data;
     return {
       nodes: nodes.list(),
       namespaces: namespaces.list(),
@@ -62,6 +65,7 @@ export class Cluster {
       endpointSlices: endpointSlices.list(),
       portMaps: portMaps.list(),
       classes: classes.list(),
+      ...(cniConfig === undefined ? {} : { cniConfig }),
     };
   }
 
@@ -72,7 +76,10 @@ export class Cluster {
           this.#events.onSynced(resource.kind);
           resolve();
         },
-        onError: (error: Error) => this.#events.onError(resource.kind, error),
+        onError: (error: Error) => {
+          this.#events.onError(resource.kind, error);
+          if (resource.isOptional) resolve();
+        },
       };
       void new Reflector(this.#api, resource, store, events, this.#times).run(this.#abort.signal);
     });

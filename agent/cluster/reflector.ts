@@ -106,6 +106,7 @@ export class Reflector<Item extends StoredObject> {
     do {
       page = await this.#api.get<ListAnswer<Item>>(this.#resource.path, {
         labelSelector: this.#resource.labelSelector,
+        fieldSelector: this.#resource.fieldSelector,
         limit: pageSize,
         continue: page.metadata?.continue || undefined,
       });
@@ -125,6 +126,7 @@ export class Reflector<Item extends StoredObject> {
         watch: true,
         allowWatchBookmarks: true,
         labelSelector: this.#resource.labelSelector,
+        fieldSelector: this.#resource.fieldSelector,
         resourceVersion: this.#version ?? undefined,
         timeoutSeconds: Math.round(watchSeconds * (1 + Math.random())),
       },

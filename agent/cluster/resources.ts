@@ -1,6 +1,7 @@
 /** The kinds an agent watches, and how much of each it keeps. */
-import type { V1EndpointSlice, V1Namespace, V1Node, V1Service } from '@kubernetes/client-node';
+import type { V1ConfigMap, V1EndpointSlice, V1Namespace, V1Node, V1Service } from '@kubernetes/client-node';
 import { apiVersion, type PortMap, type PortMapClass } from '../api/types.ts';
+import { cniConfigKeys } from '../plan/cni.ts';
 
 /** What every object has, of client-node's types and of ours. */
 export interface StoredObject {
@@ -19,6 +20,9 @@ export interface Resource<Item extends StoredObject> {
   kind: string;
   path: string;
   labelSelector?: string;
+  fieldSelector?: string;
+  /** A cluster may do without it, or the agent may not be allowed to read it: nobody waits for its first list. */
+  isOptional?: boolean;
   /** The part of an object that is kept: what nobody here reads would only cost memory and passes. */
   keep(object: Item): Item;
 }
@@ -41,6 +45,7 @@ export interface Kinds {
   endpointSlices: V1EndpointSlice;
   portMaps: PortMap;
   classes: PortMapClass;
+  cniConfigs: V1ConfigMap;
 }
 
 export const resources: { [Name in keyof Kinds]: Resource<Kinds[Name]> } = {
@@ -70,7 +75,8 @@ export const resources: { [Name in keyof Kinds]: Resource<Kinds[Name]> } = {
     path: '/api/v1/services',
     keep: (service) => ({
       metadata: identity(service) as V1Service['metadata'],
-      spec: { type: service.spec?.type, ports: service.spec?.ports },
+      spec: { type: service.spec?.type, ports: service.spec?.ports, externalIPs: service.spec?.externalIPs },
+      status: { loadBalancer: service.status?.loadBalancer },
     }),
   },
   endpointSlices: {
@@ -89,6 +95,22 @@ export const resources: { [Name in keyof Kinds]: Resource<Kinds[Name]> } = {
     kind: 'PortMapClass',
     path: `/apis/${apiVersion}/portmapclasses`,
     keep: (portMapClass) => ({ ...withoutBookkeeping(portMapClass), apiVersion, kind: 'PortMapClass' }),
+  },
+  // The one ConfigMap in which Cilium says how it treats the host's stack.
+  cniConfigs: {
+    kind: 'ConfigMap',
+    path: '/api/v1/namespaces/kube-system/configmaps',
+    fieldSelector: 'metadata.name=cilium-config',
+    isOptional: true,
+    keep: (configMap) => ({
+      metadata: identity(configMap) as V1ConfigMap['metadata'],
+      data: Object.fromEntries(
+        cniConfigKeys.flatMap((key) => {
+          const value = configMap.data?.[key];
+          return value === undefined ? [] : [[key, value]];
+        }),
+      ),
+    }),
   },
 };
 

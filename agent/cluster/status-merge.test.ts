@@ -17,6 +17,7 @@ const nothing: ClassStatusPlan = {
   claims: [],
   linkChanges: [],
   conditions: [],
+  goneNodes: [],
   row: null,
 };
 
@@ -46,6 +47,11 @@ test("the own row is replaced or taken away, others' rows stay", () => {
     row('worker-c'),
   ]);
   expect(mergeClassStatus(have, nothing, now)?.status?.nodes).toEqual([row('edge-a'), row('worker-c')]);
+});
+
+test('the row of a node that has left the cluster goes', () => {
+  const have = withStatus({ nodes: [row('edge-a'), row('worker-x')] });
+  expect(mergeClassStatus(have, { ...nothing, goneNodes: ['worker-x'] }, now)?.status?.nodes).toEqual([row('edge-a')]);
 });
 
 test('a claim takes the lowest slot that is free in the object as it is now', () => {

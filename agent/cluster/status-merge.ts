@@ -71,6 +71,8 @@ export interface ClassStatusPlan {
   claims: NodePlan['claims'];
   linkChanges: NodePlan['linkChanges'];
   conditions: Condition[];
+  /** Nodes whose rows go. */
+  goneNodes: string[];
   row: NodePlan['classNodeStatuses'][number]['row'] | null;
 }
 
@@ -82,6 +84,7 @@ export function classStatusPlan(plan: NodePlan, className: string): ClassStatusP
     claims: plan.claims.filter(ofClass),
     linkChanges: plan.linkChanges.filter(ofClass),
     conditions: plan.classConditions.filter(ofClass).map((each) => each.condition),
+    goneNodes: plan.classConditions.filter(ofClass).flatMap((each) => each.goneNodes),
     row: plan.classNodeStatuses.find(ofClass)?.row ?? null,
   };
 }
@@ -89,7 +92,8 @@ export function classStatusPlan(plan: NodePlan, className: string): ClassStatusP
 /** @returns null when nothing differs */
 export function mergeClassStatus(portMapClass: PortMapClass, want: ClassStatusPlan, now: Date): PortMapClass | null {
   const { links = [], nodes = [], conditions = [] } = portMapClass.status ?? {};
-  const rows = [...nodes.filter((row) => row.name !== want.node), ...(want.row === null ? [] : [want.row])];
+  const others = nodes.filter((row) => row.name !== want.node && !want.goneNodes.includes(row.name));
+  const rows = [...others, ...(want.row === null ? [] : [want.row])];
   const status = {
     ...portMapClass.status,
     links: mergeLinks(portMapClass, want, now),

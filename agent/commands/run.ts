@@ -1,17 +1,18 @@
 /** `kuport-agent run`: the agent of one node, until it is told to stop. The datapath stays when it does. */
-import { KubeConfig } from '@kubernetes/client-node';
+import { CheckWatch } from '../checks/watch.ts';
 import { ApiClient } from '../cluster/api-client.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { StatusWriter } from '../cluster/status-writer.ts';
 import { Datapath } from '../datapath/datapath.ts';
 import { DriftMonitor } from '../datapath/drift.ts';
+import { EventRecorder } from '../observability/events.ts';
 import { serveHealth } from '../observability/health.ts';
 import { createLog, Repetition } from '../observability/log.ts';
 import { Metrics } from '../observability/metrics.ts';
 import { statusSummary } from '../observability/status-summary.ts';
 import { noteTraffic, readTraffic } from '../observability/traffic.ts';
 import { Reconciler } from '../reconciler.ts';
-import { InputError } from './input-error.ts';
+import { loadKubeConfig } from './kubeconfig.ts';
 
 export interface RunOptions {
   node: string;
@@ -20,25 +21,6 @@ export interface RunOptions {
   logLevel: string;
   /** 0: none. */
   healthPort: number;
-}
-
-/** @throws InputError when there is no usable configuration */
-function loadKubeConfig(file: string | undefined): KubeConfig {
-  const kubeConfig = new KubeConfig();
-  if (file === undefined) {
-    if (process.env.KUBERNETES_SERVICE_HOST === undefined)
-      throw new InputError('not in a pod (no KUBERNETES_SERVICE_HOST): give a kubeconfig with --kubeconfig FILE');
-    kubeConfig.loadFromCluster();
-  } else {
-    try {
-      kubeConfig.loadFromFile(file);
-    } catch (error) {
-      throw new InputError(`--kubeconfig ${file}: ${(error as Error).message}`);
-    }
-  }
-  if (kubeConfig.getCurrentCluster() === null)
-    throw new InputError(`--kubeconfig ${file}: current-context "${kubeConfig.getCurrentContext()}" names no cluster`);
-  return kubeConfig;
 }
 
 /** @throws InputError; Error when the health port is taken */
@@ -65,17 +47,33 @@ export async function runAgent(options: RunOptions): Promise<void> {
       if (repetition.isOver(kind)) log.info({ kind }, 'watch works again');
     },
   });
+  const recorder = new EventRecorder(api, node, {
+    onError: (what, error) => {
+      metrics.apiError('event');
+      if (repetition.isNew(what, error.message)) log.warn({ what, error: error.message }, 'event not written');
+    },
+  });
   const statusWriter = new StatusWriter(api, cluster, {
     onWritten: (object, before) => {
       log.info({ object: statusSummary(object), was: statusSummary(before) }, 'status written');
+      void recorder.statusWritten(object, before);
     },
     onError: (what, error) => {
       metrics.apiError('status');
       if (repetition.isNew(what, error.message)) log.warn({ what, error: error.message }, 'status not written');
     },
   });
+  const checks = new CheckWatch((findings) => {
+    const shown = findings.map(({ check, found, detail, cure }) => ({ check, found, detail, cure }));
+    if (shown.length > 0) {
+      repetition.isNew('checks', JSON.stringify(shown));
+      log.warn({ findings: shown }, 'checks of the host');
+    } else if (repetition.isOver('checks')) log.info('checks of the host find nothing any more');
+    reconciler.trigger('checks');
+  });
   const reconciler = new Reconciler({
     node,
+    findings: () => checks.current,
     cluster,
     datapath,
     statusWriter,
@@ -84,6 +82,8 @@ export async function runAgent(options: RunOptions): Promise<void> {
     onFirstPass: () => {
       isReady = true;
       log.info({ ms: Math.round(process.uptime() * 1000) }, 'ready');
+      // After the first pass: the checks start a dozen processes, and no mapping need wait for them.
+      checks.start().catch((error: Error) => log.warn({ error: error.message }, 'cannot check the host'));
     },
   });
   const monitor = new DriftMonitor({

@@ -1,3 +1,4 @@
+import type { V1Service } from '@kubernetes/client-node';
 import { describe, expect, test } from 'vitest';
 import { admitAll } from './admission.ts';
 import type { ClusterSnapshot } from './snapshot.ts';
@@ -24,23 +25,55 @@ describe('a mapping is refused with the object, field, value and way out', () =>
       },
     },
   );
+  const atEdge = portMapClass(
+    {},
+    { status: { nodes: [{ name: 'edge-a', ready: true, message: '', addresses: { enp1s0: '203.0.113.9' } }] } },
+  );
+  const balanced = (ip: string): V1Service => ({
+    metadata: { namespace: 'web', name: 'front' },
+    spec: { ports: [{ port: 3000, protocol: 'UDP' }] },
+    status: { loadBalancer: { ingress: [{ ip }] } },
+  });
   test.each<[string, Partial<ClusterSnapshot>, string]>([
     ['nothing is wrong', {}, 'Valid: '],
     [
       'no such class',
       { portMaps: [portMap({ className: 'pubic' })] },
-      'ClassNotFound: no PortMapClass is named "pubic": there are public',
+      'ClassNotFound: no PortMapClass is named "pubic" (spec.className): there are public; create it, or make another PortMap',
     ],
-    ['no class at all', { classes: [] }, 'ClassNotFound: no PortMapClass is named "public": there is none yet'],
+    [
+      'no class at all',
+      { classes: [] },
+      'ClassNotFound: no PortMapClass is named "public" (spec.className): there is none yet; create it, or make another PortMap',
+    ],
     [
       'range upside down',
       { portMaps: [portMap({ port: 3000, endPort: 2000 })] },
-      'InvalidPortRange: spec.endPort 2000 is below spec.port 3000',
+      'InvalidPortRange: spec.endPort 2000 is below spec.port 3000: make another PortMap with endPort at or above port',
     ],
     [
       'namespace not selected',
       { classes: [portMapClass({ namespaceSelector: { matchLabels: { team: 'mail' } } })] },
-      "NamespaceNotSelected: class public does not serve namespace games: its labels do not match the class's namespaceSelector",
+      'NamespaceNotSelected: class public does not serve namespace games: its labels (team=games) do not match spec.namespaceSelector of the class (team=mail); label the namespace, or use another class',
+    ],
+    [
+      'namespace not selected by an expression, and without labels',
+      {
+        classes: [
+          portMapClass({
+            namespaceSelector: {
+              matchExpressions: [
+                { key: 'team', operator: 'In', values: ['games', 'mail'] },
+                { key: 'tier', operator: 'NotIn', values: ['test'] },
+                { key: 'public', operator: 'Exists' },
+                { key: 'legacy', operator: 'DoesNotExist' },
+              ],
+            },
+          }),
+        ],
+        namespaces: [{ metadata: { name: 'games' } }],
+      },
+      'NamespaceNotSelected: class public does not serve namespace games: its labels (none) do not match spec.namespaceSelector of the class (team in (games, mail), tier notin (test), public, !legacy); label the namespace, or use another class',
     ],
     [
       'namespace selected by expression',
@@ -56,37 +89,74 @@ describe('a mapping is refused with the object, field, value and way out', () =>
     [
       'below the range',
       { classes: [portMapClass({ ports: { min: 4000, max: 5000 } })] },
-      'PortOutOfRange: port 3000 is outside 4000-5000, which class public gives out',
+      'PortOutOfRange: port 3000 is outside 4000-5000, which spec.ports of class public gives out: ask for one inside',
     ],
     [
       'range ends above',
       { classes: [portMapClass({ ports: { max: 3005 } })], portMaps: [portMap({ endPort: 3006 })] },
-      'PortOutOfRange: port 3000-3006 is outside 1-3005, which class public gives out',
+      'PortOutOfRange: port 3000-3006 is outside 1-3005, which spec.ports of class public gives out: ask for one inside',
     ],
     [
       'reserved',
       { classes: [portMapClass({ ports: { reserved: [443, 3000] } })] },
-      'PortReserved: port 3000 is reserved in class public: ask for another',
+      'PortReserved: port 3000 is reserved (spec.ports.reserved of class public): ask for another',
     ],
     [
       'reserved inside a range',
       { classes: [portMapClass({ ports: { reserved: [3005] } })], portMaps: [portMap({ endPort: 3010 })] },
-      'PortReserved: port 3005 is reserved in class public: ask for another',
+      'PortReserved: port 3005 is reserved (spec.ports.reserved of class public): ask for another',
     ],
     [
       'interface unknown',
       { portMaps: [portMap({ interfaces: ['eth9'] })] },
-      'InterfaceNotInClass: interface eth9 is on no node of class public: it has enp1s0',
+      'InterfaceNotInClass: interface eth9 (spec.interfaces) is on no node of class public: name one of enp1s0, or none',
     ],
     [
       'range that would be translated',
       { portMaps: [portMap({ endPort: 3010 })], endpointSlices: [slice([{ node: 'worker-b' }], 7000)] },
-      'RangeTranslation: range 3000-3010 must map to itself, but port "game" of Service gameserver is 7000 on pod gameserver-0',
+      'RangeTranslation: range 3000-3010 must map to itself, but port "game" of Service gameserver is 7000 on pod gameserver-0: let the pod listen on the range\'s own ports and make 3000 the Service\'s targetPort',
     ],
     [
       'port the node listens on',
       { classes: [taken], portMaps: [portMap({ port: 51820 })] },
-      'PortInUse: port 51820/UDP on edge-a is in use there (WireGuard (wt0)): ask for another',
+      'PortInUse: port 51820/UDP on edge-a is taken by the node itself, WireGuard (wt0): ask for another',
+    ],
+    [
+      'NodePort that Cilium answers',
+      {
+        portMaps: [portMap({ port: 29990, endPort: 30010 })],
+        endpointSlices: [],
+        cniConfig: { 'kube-proxy-replacement': 'true' },
+      },
+      "PortInUse: port 30000/UDP on edge-a is taken by the node itself, NodePorts 30000-32767, which Cilium answers in kube-proxy's place: ask for another",
+    ],
+    [
+      'NodePort of another range',
+      {
+        portMaps: [portMap({ port: 30000 })],
+        cniConfig: { 'kube-proxy-replacement': 'true', 'node-port-range': '31000,31999' },
+      },
+      'Valid: ',
+    ],
+    [
+      'NodePort that kube-proxy answers, after the mapping has',
+      { portMaps: [portMap({ port: 30000 })], cniConfig: { 'kube-proxy-replacement': 'false' } },
+      'Valid: ',
+    ],
+    [
+      "Service on the node's address that Cilium answers",
+      { classes: [atEdge], services: [balanced('203.0.113.9')], cniConfig: { 'kube-proxy-replacement': 'true' } },
+      "PortInUse: port 3000/UDP on edge-a is taken by the node itself, Service web/front, which Cilium answers in kube-proxy's place: ask for another",
+    ],
+    [
+      'Service on another address',
+      { classes: [atEdge], services: [balanced('203.0.113.99')], cniConfig: { 'kube-proxy-replacement': 'true' } },
+      'Valid: ',
+    ],
+    [
+      "Service on the node's address that kube-proxy answers",
+      { classes: [atEdge], services: [balanced('203.0.113.9')] },
+      'Valid: ',
     ],
     [
       'the same number over TCP',

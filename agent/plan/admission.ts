@@ -4,10 +4,12 @@ import type { AcceptedReason, Verdict } from '../api/conditions.ts';
 import { allowedPorts } from '../api/defaults.ts';
 import type { PortMap, PortMapClass } from '../api/types.ts';
 import { candidates } from './endpoints.ts';
+import { Frontends } from './frontends.ts';
 import { HeldPorts } from './held-ports.ts';
-import { selects } from './selectors.ts';
+import { describeSelector, labelText, selects } from './selectors.ts';
 import { acceptingNodes } from './serving.ts';
 import { byName, type ClusterSnapshot } from './snapshot.ts';
+import { nodeRowOf } from './underlay.ts';
 
 export interface PortRange {
   port: number;
@@ -45,13 +47,17 @@ export function admitAll(snapshot: ClusterSnapshot): Map<string, Refusal> {
   const classes = new Map(snapshot.classes.map((each) => [each.metadata.name, each]));
   const verdicts = new Map<string, Refusal>();
   const held = new HeldPorts<PortMap>();
+  const frontends = new Frontends(snapshot);
   for (const portMap of [...snapshot.portMaps].sort(byAge)) {
     const portMapClass = classes.get(portMap.spec.className);
     const refusal =
       portMapClass === undefined
-        ? refuse('ClassNotFound', `no PortMapClass is named "${portMap.spec.className}": ${knownClasses(classes)}`)
+        ? refuse(
+            'ClassNotFound',
+            `no PortMapClass is named "${portMap.spec.className}" (spec.className): ${knownClasses(classes)}; create it, or make another PortMap`,
+          )
         : (refusalByClass(snapshot, portMap, portMapClass) ??
-          refusalByTakenPort(snapshot, portMap, portMapClass) ??
+          refusalByTakenPort(snapshot, portMap, portMapClass, frontends) ??
           refusalByConflict(snapshot, portMap, portMapClass, held));
     verdicts.set(portMapKey(portMap), refusal ?? { ok: true, reason: 'Valid', message: '' });
     // A refused mapping holds no port against others.
@@ -61,7 +67,8 @@ export function admitAll(snapshot: ClusterSnapshot): Map<string, Refusal> {
   return verdicts;
 }
 
-function byAge(a: PortMap, b: PortMap): number {
+/** The older first; of one age by namespace and name. */
+export function byAge(a: PortMap, b: PortMap): number {
   const created = (each: PortMap): string => each.metadata.creationTimestamp ?? '';
   return byName(created(a), created(b)) || byName(portMapKey(a), portMapKey(b));
 }
@@ -76,58 +83,71 @@ function refusalByClass(snapshot: ClusterSnapshot, portMap: PortMap, portMapClas
   const range = portRange(portMap);
   const { min, max, reserved } = allowedPorts(portMapClass);
   if (range.endPort < range.port) {
-    return refuse('InvalidPortRange', `spec.endPort ${range.endPort} is below spec.port ${range.port}`);
+    return refuse(
+      'InvalidPortRange',
+      `spec.endPort ${range.endPort} is below spec.port ${range.port}: make another PortMap with endPort at or above port`,
+    );
   }
   const namespace = snapshot.namespaces.find((each) => each.metadata?.name === portMap.metadata.namespace);
-  if (!selects(portMapClass.spec.namespaceSelector, namespace?.metadata?.labels)) {
+  const labels = namespace?.metadata?.labels ?? {};
+  if (!selects(portMapClass.spec.namespaceSelector, labels)) {
     return refuse(
       'NamespaceNotSelected',
-      `class ${name} does not serve namespace ${portMap.metadata.namespace}: its labels do not match the class's namespaceSelector`,
+      `class ${name} does not serve namespace ${portMap.metadata.namespace}: its labels (${labelText(labels)}) do not match spec.namespaceSelector of the class (${describeSelector(portMapClass.spec.namespaceSelector)}); label the namespace, or use another class`,
     );
   }
   if (range.port < min || range.endPort > max) {
     return refuse(
       'PortOutOfRange',
-      `port ${describeRange(range)} is outside ${min}-${max}, which class ${name} gives out`,
+      `port ${describeRange(range)} is outside ${min}-${max}, which spec.ports of class ${name} gives out: ask for one inside`,
     );
   }
   const kept = reserved.find((port) => port >= range.port && port <= range.endPort);
-  if (kept !== undefined) return refuse('PortReserved', `port ${kept} is reserved in class ${name}: ask for another`);
+  if (kept !== undefined)
+    return refuse('PortReserved', `port ${kept} is reserved (spec.ports.reserved of class ${name}): ask for another`);
   const known = new Set(Object.values(portMapClass.spec.nodes).flatMap((node) => node.interfaces));
   const unknown = portMap.spec.interfaces?.find((each) => !known.has(each));
   if (unknown !== undefined) {
     return refuse(
       'InterfaceNotInClass',
-      `interface ${unknown} is on no node of class ${name}: it has ${[...known].sort(byName).join(', ')}`,
+      `interface ${unknown} (spec.interfaces) is on no node of class ${name}: name one of ${[...known].sort(byName).join(', ')}, or none`,
     );
   }
   const translated = candidates(snapshot, portMap).find((each) => each.targetPort !== range.port);
   if (range.port !== range.endPort && translated !== undefined) {
     return refuse(
       'RangeTranslation',
-      `range ${describeRange(range)} must map to itself, but port "${portMap.spec.serviceRef.port}" of Service ${portMap.spec.serviceRef.name} is ${translated.targetPort} on pod ${translated.pod}`,
+      `range ${describeRange(range)} must map to itself, but port "${portMap.spec.serviceRef.port}" of Service ${portMap.spec.serviceRef.name} is ${translated.targetPort} on pod ${translated.pod}: let the pod listen on the range's own ports and make ${range.port} the Service's targetPort`,
     );
   }
   return null;
 }
 
-function refusalByTakenPort(snapshot: ClusterSnapshot, portMap: PortMap, portMapClass: PortMapClass): Refusal | null {
+function refusalByTakenPort(
+  snapshot: ClusterSnapshot,
+  portMap: PortMap,
+  portMapClass: PortMapClass,
+  frontends: Frontends,
+): Refusal | null {
   const range = portRange(portMap);
+  const { protocol } = portMap.spec;
   for (const node of acceptingNodes(snapshot, portMapClass)) {
     const interfaces = mappedInterfaces(portMap, portMapClass, node);
-    const taken = portMapClass.status?.nodes
-      ?.find((row) => row.name === node)
-      ?.takenPorts?.find(
-        (each) =>
-          each.protocol === portMap.spec.protocol &&
-          each.port >= range.port &&
-          each.port <= range.endPort &&
-          (each.interface === undefined ? interfaces.length > 0 : interfaces.includes(each.interface)),
-      );
+    if (interfaces.length === 0) continue;
+    const row = nodeRowOf(portMapClass, node);
+    const listener = row?.takenPorts?.find(
+      (each) =>
+        each.protocol === protocol &&
+        each.port >= range.port &&
+        each.port <= range.endPort &&
+        (each.interface === undefined || interfaces.includes(each.interface)),
+    );
+    const addresses = interfaces.flatMap((name) => row?.addresses?.[name] ?? []);
+    const taken = listener ?? frontends.find(protocol, range, addresses);
     if (taken === undefined) continue;
     return refuse(
       'PortInUse',
-      `port ${taken.port}/${taken.protocol} on ${node} is in use there (${taken.role}): ask for another`,
+      `port ${taken.port}/${protocol} on ${node} is taken by the node itself, ${taken.role}: ask for another`,
     );
   }
   return null;

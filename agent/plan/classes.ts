@@ -2,12 +2,11 @@
 import type { ClassReason, Verdict } from '../api/conditions.ts';
 import { vxlanSettings } from '../api/defaults.ts';
 import type { PortMapClass } from '../api/types.ts';
+import { cniTunnelPort } from './cni.ts';
 import { overlap, parseSubnet } from './ipv4.ts';
-import { usedVnis } from './links.ts';
-import { byName } from './snapshot.ts';
-
-/** Cilium's own tunnel port. */
-const cniVxlanPort = 8472;
+import { slotCount, usedVnis } from './links.ts';
+import { byName, type ClusterSnapshot } from './snapshot.ts';
+import { sharedUnderlay } from './underlay.ts';
 
 function refuse(reason: ClassReason, message: string): Verdict<ClassReason> {
   return { ok: false, reason, message };
@@ -24,18 +23,33 @@ function byAge(a: PortMapClass, b: PortMapClass): number {
  * Verdict per class name. Of two classes that collide the older one stays valid. Their links can meet on any node that
  * runs pods of both, so classes collide whatever their accepting nodes are.
  */
-export function judgeClasses(classes: readonly PortMapClass[]): Map<string, Verdict<ClassReason>> {
+export function judgeClasses({ classes, cniConfig }: ClusterSnapshot): Map<string, Verdict<ClassReason>> {
+  const tunnelPort = cniTunnelPort(cniConfig);
   const verdicts = new Map<string, Verdict<ClassReason>>();
   const older: PortMapClass[] = [];
   for (const portMapClass of [...classes].sort(byAge)) {
-    const verdict = judge(portMapClass, older);
+    const verdict = judge(portMapClass, older, tunnelPort);
     verdicts.set(portMapClass.metadata.name, verdict);
-    if (verdict.ok && portMapClass.spec.returnPath.mode === 'Vxlan') older.push(portMapClass);
+    if (!isUnusable(verdict) && portMapClass.spec.returnPath.mode === 'Vxlan') older.push(portMapClass);
   }
   return verdicts;
 }
 
-function judge(portMapClass: PortMapClass, older: readonly PortMapClass[]): Verdict<ClassReason> {
+/** Whether no link of a class can be built. With other troubles those that have what they need go on. */
+export function isUnusable(verdict: Verdict<ClassReason>): boolean {
+  return !verdict.ok && verdict.reason !== 'UnderlayAmbiguous' && verdict.reason !== 'SubnetExhausted';
+}
+
+/** What a class with a valid spec says once mappings have been found to want more links than it has room for. */
+export function subnetExhausted(portMapClass: PortMapClass): Verdict<ClassReason> {
+  const { subnet } = vxlanSettings(portMapClass);
+  return refuse(
+    'SubnetExhausted',
+    `all ${slotCount(portMapClass)} link slots of spec.returnPath.vxlan.subnet ${subnet} are taken: use a larger subnet, or another class; unused slots are free after 24 hours`,
+  );
+}
+
+function judge(portMapClass: PortMapClass, older: readonly PortMapClass[], tunnelPort: number): Verdict<ClassReason> {
   if (portMapClass.spec.returnPath.mode === 'None') return valid;
   const settings = vxlanSettings(portMapClass);
   const subnet = parseSubnet(settings.subnet);
@@ -45,10 +59,10 @@ function judge(portMapClass: PortMapClass, older: readonly PortMapClass[]): Verd
       `spec.returnPath.vxlan.subnet "${settings.subnet}" is no IPv4 network with room for a /31, such as 169.254.77.0/24`,
     );
   }
-  if (settings.port === cniVxlanPort) {
+  if (settings.port === tunnelPort) {
     return refuse(
       'VxlanPortConflict',
-      `spec.returnPath.vxlan.port ${settings.port} is the CNI's own tunnel port: use another, such as 4790`,
+      `spec.returnPath.vxlan.port ${settings.port} is the CNI's own tunnel port: use another, such as ${tunnelPort === 4790 ? 4791 : 4790}`,
     );
   }
   for (const other of older) {
@@ -70,17 +84,10 @@ function judge(portMapClass: PortMapClass, older: readonly PortMapClass[]): Verd
       );
     }
   }
-  const addresses = new Map<string, string>();
-  for (const row of portMapClass.status?.nodes ?? []) {
-    if (row.underlayAddress === undefined) continue;
-    const other = addresses.get(row.underlayAddress);
-    if (other !== undefined) {
-      return refuse(
-        'UnderlayAmbiguous',
-        `nodes ${other} and ${row.name} both report underlay address ${row.underlayAddress}: set spec.returnPath.vxlan.underlayInterface`,
-      );
-    }
-    addresses.set(row.underlayAddress, row.name);
-  }
-  return valid;
+  const shared = sharedUnderlay(portMapClass);
+  if (shared === null) return valid;
+  return refuse(
+    'UnderlayAmbiguous',
+    `nodes ${shared.nodes.join(' and ')} both report underlay address ${shared.address}: set spec.returnPath.vxlan.underlayInterface`,
+  );
 }

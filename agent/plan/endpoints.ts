@@ -1,53 +1,57 @@
 /** The one pod a mapping goes to: chosen alike by every agent. */
-import type { V1EndpointSlice } from '@kubernetes/client-node';
+import type { V1EndpointSlice, V1Service } from '@kubernetes/client-node';
 import type { EndpointRef, PortMap, PortMapClass } from '../api/types.ts';
-import { byName, type ClusterSnapshot } from './snapshot.ts';
+import { acceptingNodes } from './serving.ts';
+import { byName, type ClusterSnapshot, groupedBy } from './snapshot.ts';
 
 export interface Endpoint extends EndpointRef {
   /** Port number that the slice lists under the Service port's name. */
   targetPort: number;
 }
 
-/** Ready endpoints of the mapping's Service that have the named port; one that two slices list counts once. */
-export function candidates(snapshot: ClusterSnapshot, portMap: PortMap): Endpoint[] {
-  const { namespace } = portMap.metadata;
+const slicesOf = groupedBy<V1EndpointSlice>(({ addressType, metadata }) =>
+  addressType === 'IPv4' ? `${metadata?.namespace}/${metadata?.labels?.['kubernetes.io/service-name']}` : undefined,
+);
+
+const servicesNamed = groupedBy<V1Service>(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);
+
+function serviceKey({ metadata, spec }: PortMap): string {
+  return `${metadata.namespace}/${spec.serviceRef.name}`;
+}
+
+function byPlace(a: Endpoint, b: Endpoint): number {
+  return byName(a.node, b.node) || byName(a.pod, b.pod) || byName(a.address, b.address) || a.targetPort - b.targetPort;
+}
+
+/** Endpoints of the mapping's Service that have the named port, ready or not; one that two slices list comes twice. */
+function listed({ endpointSlices }: ClusterSnapshot, portMap: PortMap): (Endpoint & { isReady: boolean })[] {
   const { serviceRef, protocol } = portMap.spec;
-  const found = new Map<string, Endpoint>();
-  for (const slice of slicesOf(snapshot, `${namespace}/${serviceRef.name}`)) {
+  return slicesOf(endpointSlices, serviceKey(portMap)).flatMap((slice) => {
     const targetPort = slice.ports?.find(
       (each) => each.name === serviceRef.port && (each.protocol ?? 'TCP') === protocol,
     )?.port;
-    if (targetPort === undefined) continue;
-    for (const endpoint of slice.endpoints) {
-      const [address] = endpoint.addresses;
+    if (targetPort === undefined) return [];
+    return slice.endpoints.flatMap(({ addresses: [address], nodeName, targetRef, conditions }) => {
+      if (address === undefined || nodeName === undefined) return [];
       // Absent means ready: that is how the API defines it.
-      if (endpoint.conditions?.ready === false || address === undefined || endpoint.nodeName === undefined) continue;
-      const pod = endpoint.targetRef?.name ?? address;
-      found.set(`${pod}/${address}`, { node: endpoint.nodeName, pod, address, targetPort });
-    }
-  }
-  return [...found.values()].sort(
-    (a, b) => byName(a.node, b.node) || byName(a.pod, b.pod) || byName(a.address, b.address),
-  );
+      const isReady = conditions?.ready !== false;
+      return [{ node: nodeName, pod: targetRef?.name ?? address, address, targetPort, isReady }];
+    });
+  });
 }
 
-/** Slices by Service, made once per list: with thousands of mappings a search for each would take most of a pass. */
-const slicesByService = new WeakMap<readonly V1EndpointSlice[], Map<string, V1EndpointSlice[]>>();
-
-function slicesOf({ endpointSlices }: ClusterSnapshot, service: string): V1EndpointSlice[] {
-  let index = slicesByService.get(endpointSlices);
-  if (index === undefined) {
-    index = new Map();
-    for (const slice of endpointSlices) {
-      if (slice.addressType !== 'IPv4') continue;
-      const key = `${slice.metadata?.namespace}/${slice.metadata?.labels?.['kubernetes.io/service-name']}`;
-      const slices = index.get(key);
-      if (slices === undefined) index.set(key, [slice]);
-      else slices.push(slice);
-    }
-    slicesByService.set(endpointSlices, index);
+/**
+ * Ready endpoints of the mapping's Service that have the named port, by node and pod. One that two slices list counts
+ * once, with the lower of its ports, whichever slice comes first.
+ */
+export function candidates(snapshot: ClusterSnapshot, portMap: PortMap): Endpoint[] {
+  const found = new Map<string, Endpoint>();
+  const ready = listed(snapshot, portMap).filter((each) => each.isReady);
+  for (const { isReady: _, ...endpoint } of ready.sort(byPlace)) {
+    const key = `${endpoint.pod}/${endpoint.address}`;
+    if (!found.has(key)) found.set(key, endpoint);
   }
-  return index.get(service) ?? [];
+  return [...found.values()];
 }
 
 /**
@@ -60,11 +64,29 @@ export function chooseEndpoint(
   portMapClass: PortMapClass,
 ): Endpoint | null {
   const all = candidates(snapshot, portMap);
-  const accepting = all.filter((each) => Object.hasOwn(portMapClass.spec.nodes, each.node));
-  const best = accepting.length > 0 ? accepting : all.sort((a, b) => byName(a.pod, b.pod) || byName(a.node, b.node));
+  const nodes = acceptingNodes(snapshot, portMapClass);
+  const accepting = all.filter((each) => nodes.includes(each.node));
+  const best = accepting.length > 0 ? accepting : all.sort((a, b) => byName(a.pod, b.pod) || byPlace(a, b));
   const current = portMap.status?.endpoint;
   const kept = best.find(
     (each) => each.pod === current?.pod && each.node === current.node && each.address === current.address,
   );
   return kept ?? best[0] ?? null;
+}
+
+/** Why a mapping has no candidate, and what would give it one. */
+export function whyNoEndpoint(snapshot: ClusterSnapshot, portMap: PortMap): string {
+  const { serviceRef, protocol } = portMap.spec;
+  const service = `Service ${serviceKey(portMap)}`;
+  const port = `${protocol} port named "${serviceRef.port}"`;
+  const waiting = new Set(listed(snapshot, portMap).map((each) => `${each.pod}/${each.address}`)).size;
+  if (waiting > 0)
+    return `${service} has no ready endpoint with a ${port} (0 of ${waiting}): see why its pods are not ready`;
+  const [object] = servicesNamed(snapshot.services, serviceKey(portMap));
+  if (object === undefined) return `${service} (spec.serviceRef.name) does not exist: create it, or name another`;
+  const ports = (object.spec?.ports ?? []).map((each) => `${each.name ?? '(unnamed)'}/${each.protocol ?? 'TCP'}`);
+  if (!ports.includes(`${serviceRef.port}/${protocol}`)) {
+    return `${service} has no ${port} (spec.serviceRef.port): it has ${ports.join(', ') || 'none'}`;
+  }
+  return `${service} has no endpoint with a ${port}: its selector matches no pod with an IPv4 address`;
 }

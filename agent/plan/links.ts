@@ -1,10 +1,11 @@
 /** Links between an accepting node and a pod's node: slots, addresses, names, MTU. All agents derive the same. */
 import { createHash } from 'node:crypto';
 import { vxlanSettings } from '../api/defaults.ts';
-import type { LinkStatus, PortMapClass, PortMapClassNodeStatus } from '../api/types.ts';
+import type { LinkStatus, PortMapClass } from '../api/types.ts';
 import { formatAddress, parseSubnet } from './ipv4.ts';
 import type { PlannedLink } from './node-plan.ts';
-import { byName, type ClusterSnapshot, internalAddress } from './snapshot.ts';
+import { byName, type ClusterSnapshot } from './snapshot.ts';
+import { nodeRowOf, type OwnUnderlay, underlayAddress, underlayProblem } from './underlay.ts';
 
 /** Bytes of VXLAN over IPv4: outer Ethernet-less IP 20, UDP 8, VXLAN 8, inner Ethernet 14. */
 export const encapsulationBytes = 50;
@@ -34,10 +35,19 @@ export function slotCount(portMapClass: PortMapClass): number {
   return parsed === null ? 0 : Math.min(parsed.size / 2, 2 ** 24 - vni);
 }
 
-/** VNIs of the recorded links of a class. */
+/** VNIs of the recorded links of a class, in order. */
 export function usedVnis(portMapClass: PortMapClass): number[] {
   const { vni } = vxlanSettings(portMapClass);
-  return (portMapClass.status?.links ?? []).map((link) => vni + link.slot);
+  return (portMapClass.status?.links ?? []).map((link) => vni + link.slot).sort((a, b) => a - b);
+}
+
+/** VNIs that links of other classes hold on the class's UDP port, in order. */
+export function foreignVnis(snapshot: ClusterSnapshot, portMapClass: PortMapClass): number[] {
+  const { port } = vxlanSettings(portMapClass);
+  return snapshot.classes
+    .filter((other) => other.metadata.name !== portMapClass.metadata.name && vxlanSettings(other).port === port)
+    .flatMap(usedVnis)
+    .sort((a, b) => a - b);
 }
 
 /**
@@ -60,28 +70,7 @@ export function slotSubnet(portMapClass: PortMapClass, slot: number): { lower: s
   return { lower: formatAddress(lower), upper: formatAddress(lower + 1), text: `${formatAddress(lower)}/31` };
 }
 
-function row(portMapClass: PortMapClass, node: string): PortMapClassNodeStatus | undefined {
-  return portMapClass.status?.nodes?.find((each) => each.name === node);
-}
-
-/** The address that carries a node's links: what it reports, else the Node's InternalIP. */
-export function underlayAddress(
-  snapshot: ClusterSnapshot,
-  portMapClass: PortMapClass,
-  node: string,
-): string | undefined {
-  const object = snapshot.nodes.find((each) => each.metadata?.name === node);
-  return row(portMapClass, node)?.underlayAddress ?? (object === undefined ? undefined : internalAddress(object));
-}
-
-/** What this node knows of its own underlay, ahead of what it has written into status. */
-export interface OwnUnderlay {
-  address: string;
-  /** Bytes. */
-  mtu: number;
-}
-
-/** This node's end of the link to `peer`, or null while the slot is not recorded or an address is unknown. */
+/** This node's end of the link to `peer`, or null while the slot is not recorded or an end has no address of its own. */
 export function plannedLink(
   snapshot: ClusterSnapshot,
   portMapClass: PortMapClass,
@@ -93,6 +82,8 @@ export function plannedLink(
   const peerUnderlayAddress = underlayAddress(snapshot, portMapClass, peer);
   if (recorded === undefined || recorded.slot >= slotCount(portMapClass) || peerUnderlayAddress === undefined)
     return null;
+  // Whatever this node knows of itself: the other end sees what is in status, and both must come to the same.
+  if ([node, peer].some((end) => underlayProblem(snapshot, portMapClass, end) !== null)) return null;
   const { vni, port } = vxlanSettings(portMapClass);
   const { lower, upper } = slotSubnet(portMapClass, recorded.slot);
   const isLower = byName(node, peer) < 0;
@@ -107,6 +98,6 @@ export function plannedLink(
     address: isLower ? lower : upper,
     peerAddress: isLower ? upper : lower,
     // A peer without a row yet leaves the link at this node's own figure.
-    mtu: Math.min(own.mtu, row(portMapClass, peer)?.underlayMTU ?? own.mtu) - encapsulationBytes,
+    mtu: Math.min(own.mtu, nodeRowOf(portMapClass, peer)?.underlayMTU ?? own.mtu) - encapsulationBytes,
   };
 }

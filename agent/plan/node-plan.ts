@@ -100,8 +100,8 @@ export interface NodePlan {
   linkChanges: LinkChange[];
   /** Statuses this node is the writer of. */
   portMapStatuses: PortMapStatusPlan[];
-  /** Conditions of classes this node is the writer of. */
-  classConditions: { className: string; condition: Condition }[];
+  /** Conditions of classes this node is the writer of, and nodes that have left the cluster and a row behind. */
+  classConditions: { className: string; condition: Condition; goneNodes: string[] }[];
   /** This node's row per class name. */
   classNodeStatuses: { className: string; row: PortMapClassNodeStatus }[];
 }
@@ -113,4 +113,6 @@ export interface HostFacts {
   linkMarks: Record<string, number>;
   /** Ports the node itself listens on. Address null: every address. */
   listeners: { protocol: Protocol; port: number; address: string | null; role: string }[];
+  /** What checks of the host have found: `failed` keeps mappings from working, `warnings` may. Absent: not yet made. */
+  findings?: { failed: string[]; warnings: string[] };
 }

@@ -3,28 +3,21 @@
  * I/O; the same input in any order gives a deep-equal plan.
  */
 import { condition } from '../api/conditions.ts';
-import { vxlanSettings } from '../api/defaults.ts';
 import type { PortMapClass } from '../api/types.ts';
 import { admitAll, mappedInterfaces, portMapKey, portRange } from './admission.ts';
-import { judgeClasses } from './classes.ts';
+import { judgeClasses, subnetExhausted } from './classes.ts';
 import type { Endpoint } from './endpoints.ts';
 import { idleSeconds } from './idle-timeout.ts';
-import {
-  linkDevice,
-  linkKey,
-  type OwnUnderlay,
-  plannedLink,
-  recordedLink,
-  slotRetentionMs,
-  usedVnis,
-} from './links.ts';
+import { shareLinks } from './link-ports.ts';
+import { foreignVnis, linkDevice, linkKey, plannedLink, recordedLink, slotRetentionMs } from './links.ts';
 import { type Mapping, resolveMapping } from './mapping.ts';
 import { assignMarks } from './marks.ts';
 import type { Delivery, HostFacts, LinkChange, NodePlan, PlannedLink, SlotClaim } from './node-plan.ts';
-import { nodeRow, ownUnderlay } from './node-row.ts';
+import { nodeRow } from './node-row.ts';
 import { statusWriter } from './serving.ts';
-import { byName, type ClusterSnapshot } from './snapshot.ts';
+import { byName, type ClusterSnapshot, isNodeReady } from './snapshot.ts';
 import { portMapStatus } from './status.ts';
+import { type OwnUnderlay, ownUnderlay } from './underlay.ts';
 
 /**
  * @param node name of the node the plan is for
@@ -32,18 +25,19 @@ import { portMapStatus } from './status.ts';
  */
 export function plan(snapshot: ClusterSnapshot, node: string, host: HostFacts, now: number): NodePlan {
   const verdicts = admitAll(snapshot);
-  const classVerdicts = judgeClasses(snapshot.classes);
-  const mappings = [...snapshot.portMaps]
+  const classVerdicts = judgeClasses(snapshot);
+  const resolved = [...snapshot.portMaps]
     .sort((a, b) => byName(portMapKey(a), portMapKey(b)))
     .map((portMap) => {
       const accepted = verdicts.get(portMapKey(portMap));
       if (accepted === undefined) throw new Error(`no verdict on ${portMapKey(portMap)}`);
       return resolveMapping(snapshot, portMap, accepted, classVerdicts.get(portMap.spec.className));
     });
+  const mappings = shareLinks(resolved);
 
   const builder = new Builder(snapshot, node, host);
   for (const mapping of mappings) builder.add(mapping);
-  const { links, deliveries, claims } = builder;
+  const { links, deliveries, claims, linkedClasses } = builder;
   const onPodSide = [...builder.podSideLinks.values()];
   const marks = assignMarks(
     onPodSide.map((link) => link.device),
@@ -72,20 +66,29 @@ export function plan(snapshot: ClusterSnapshot, node: string, host: HostFacts, n
     classConditions: classes
       .filter((each) => statusWriter(snapshot, each, null, null) === node)
       .flatMap((each) => {
-        const verdict = classVerdicts.get(each.metadata.name);
-        if (verdict === undefined) return [];
+        const ofSpec = classVerdicts.get(each.metadata.name);
+        if (ofSpec === undefined) return [];
+        const lacksSlot = mappings.some((mapping) => mapping.lacksSlot && mapping.portMapClass === each);
+        const verdict = ofSpec.ok && lacksSlot ? subnetExhausted(each) : ofSpec;
         return [
-          { className: each.metadata.name, condition: condition('Ready', verdict, each.metadata.generation ?? 0) },
+          {
+            className: each.metadata.name,
+            condition: condition('Ready', verdict, each.metadata.generation ?? 0),
+            goneNodes: goneNodes(snapshot, each),
+          },
         ];
       }),
     classNodeStatuses: classes
-      .filter(
-        (each) =>
-          Object.hasOwn(each.spec.nodes, node) ||
-          [...allLinks, ...claims.values()].some((link) => link.className === each.metadata.name),
-      )
+      .filter((each) => Object.hasOwn(each.spec.nodes, node) || linkedClasses.has(each.metadata.name))
       .map((each) => ({ className: each.metadata.name, row: nodeRow(snapshot, each, node, host) })),
   };
+}
+
+/** Rows of nodes that have left the cluster: nobody else would take them away, and a new node may have their address. */
+function goneNodes(snapshot: ClusterSnapshot, { status }: PortMapClass): string[] {
+  const existing = new Set(snapshot.nodes.map((each) => each.metadata?.name));
+  const rows = (status?.nodes ?? []).map((row) => row.name);
+  return rows.filter((name) => !existing.has(name)).sort(byName);
 }
 
 class Builder {
@@ -93,6 +96,8 @@ class Builder {
   /** Those of the links over which requests arrive for a pod of this node. */
   readonly podSideLinks = new Map<string, PlannedLink>();
   readonly claims = new Map<string, SlotClaim>();
+  /** Classes of which this node has an end of a link to hold, built or not. */
+  readonly linkedClasses = new Set<string>();
   readonly deliveries: Delivery[] = [];
   readonly #snapshot: ClusterSnapshot;
   readonly #node: string;
@@ -137,11 +142,17 @@ class Builder {
   /** A request for a pod of this node arrives over the link to `peer`. */
   #arrive(mapping: Mapping, portMapClass: PortMapClass, endpoint: Endpoint, peer: string): void {
     const { portMap } = mapping;
+    this.linkedClasses.add(portMapClass.metadata.name);
     if (recordedLink(portMapClass, this.#node, peer) === undefined) {
       const className = portMapClass.metadata.name;
       const peers = [this.#node, peer].sort(byName) as [string, string];
       const key = linkKey(this.#node, peer);
-      this.claims.set(`${className}/${key}`, { className, key, peers, foreignVnis: this.#foreignVnis(portMapClass) });
+      this.claims.set(`${className}/${key}`, {
+        className,
+        key,
+        peers,
+        foreignVnis: foreignVnis(this.#snapshot, portMapClass),
+      });
       return;
     }
     const link = this.#link(portMapClass, peer);
@@ -160,14 +171,6 @@ class Builder {
     });
   }
 
-  #foreignVnis(portMapClass: PortMapClass): number[] {
-    const { port } = vxlanSettings(portMapClass);
-    return this.#snapshot.classes
-      .filter((other) => other.metadata.name !== portMapClass.metadata.name && vxlanSettings(other).port === port)
-      .flatMap(usedVnis)
-      .sort((a, b) => a - b);
-  }
-
   #link(portMapClass: PortMapClass, peer: string): PlannedLink | null {
     const device = linkDevice(portMapClass.metadata.name, peer);
     const known = this.links.get(device);
@@ -179,7 +182,7 @@ class Builder {
   }
 }
 
-/** The first of a link's peers that still exists keeps its books. */
+/** The first of a link's peers that is there and Ready keeps its books; with both gone, the first node that is. */
 function linkChanges(
   snapshot: ClusterSnapshot,
   portMapClass: PortMapClass,
@@ -187,14 +190,17 @@ function linkChanges(
   node: string,
   now: number,
 ): LinkChange[] {
-  const existing = new Set(snapshot.nodes.map((each) => each.metadata?.name));
+  const existing = snapshot.nodes.flatMap((each) => each.metadata?.name ?? []).sort(byName);
+  const alive = new Set(snapshot.nodes.filter(isNodeReady).map((each) => each.metadata?.name));
   const needed = new Set(
     mappings
       .filter((each) => each.portMapClass === portMapClass)
       .flatMap(({ endpoint, remote }) => (endpoint === null ? [] : remote.map((peer) => linkKey(peer, endpoint.node)))),
   );
-  return (portMapClass.status?.links ?? []).flatMap(({ key, peers, unusedSince }): LinkChange[] => {
-    const keeper = peers.find((peer) => existing.has(peer)) ?? [...existing].sort()[0];
+  const links = [...(portMapClass.status?.links ?? [])].sort((a, b) => byName(a.key, b.key));
+  return links.flatMap(({ key, peers, unusedSince }): LinkChange[] => {
+    const order = [...peers.filter((peer) => existing.includes(peer)), ...existing];
+    const keeper = order.find((peer) => alive.has(peer)) ?? order[0];
     if (keeper !== node) return [];
     const className = portMapClass.metadata.name;
     if (needed.has(key)) return unusedSince === undefined ? [] : [{ className, key, change: 'used' }];

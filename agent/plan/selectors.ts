@@ -15,3 +15,19 @@ export function selects(selector: LabelSelector | undefined, labels: Readonly<Re
     })
   );
 }
+
+/** Labels as a command line takes them, in order. */
+export function labelText(labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return pairs.sort().join(',') || 'none';
+}
+
+/** A selector in the words of `kubectl get --selector`. */
+export function describeSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): string {
+  const expressions = matchExpressions.map(({ key, operator, values = [] }) => {
+    if (operator === 'Exists') return key;
+    if (operator === 'DoesNotExist') return `!${key}`;
+    return `${key} ${operator === 'In' ? 'in' : 'notin'} (${values.join(', ')})`;
+  });
+  return [...(Object.keys(matchLabels).length === 0 ? [] : [labelText(matchLabels)]), ...expressions].join(', ');
+}

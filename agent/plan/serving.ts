@@ -32,7 +32,10 @@ export function programmingNodes(snapshot: ClusterSnapshot, portMapClass: PortMa
   return servingMode(portMapClass) === 'Multi' ? acceptingNodes(snapshot, portMapClass) : [serving];
 }
 
-/** Serving node; without one the endpoint's node, else the first accepting node, else the first node. */
+/**
+ * Serving node; without one the endpoint's node, else the first accepting node, else the first node. Ready ones come
+ * first: of a node that is down nobody would hear that it is.
+ */
 export function statusWriter(
   snapshot: ClusterSnapshot,
   portMapClass: PortMapClass | undefined,
@@ -40,8 +43,12 @@ export function statusWriter(
   serving: string | null,
 ): string | null {
   const names = snapshot.nodes.flatMap((node) => node.metadata?.name ?? []).sort(byName);
-  if (serving !== null) return serving;
-  if (endpoint !== null && names.includes(endpoint.node)) return endpoint.node;
-  const accepting = portMapClass === undefined ? [] : acceptingNodes(snapshot, portMapClass);
-  return accepting[0] ?? names[0] ?? null;
+  const alive = ready(snapshot);
+  const order = [
+    ...(serving === null ? [] : [serving]),
+    ...(endpoint !== null && names.includes(endpoint.node) ? [endpoint.node] : []),
+    ...(portMapClass === undefined ? [] : acceptingNodes(snapshot, portMapClass)),
+    ...names,
+  ];
+  return order.find((name) => alive.has(name)) ?? order[0] ?? null;
 }

@@ -9,6 +9,8 @@ export interface ClusterSnapshot {
   portMaps: readonly PortMap[];
   services: readonly V1Service[];
   endpointSlices: readonly V1EndpointSlice[];
+  /** Data of ConfigMap kube-system/cilium-config; absent where there is none, or where nobody has looked. */
+  cniConfig?: Readonly<Record<string, string>>;
 }
 
 /** Code-unit order, the same on every machine whatever its locale. */
@@ -22,4 +24,29 @@ export function isNodeReady(node: V1Node): boolean {
 
 export function internalAddress(node: V1Node): string | undefined {
   return node.status?.addresses?.find((each) => each.type === 'InternalIP' && each.address.includes('.'))?.address;
+}
+
+/**
+ * A look-up of list items by key, made once per list: with thousands of mappings a search for each would take most of a
+ * pass's time. Items without a key are left out.
+ */
+export function groupedBy<Item>(
+  keyOf: (item: Item) => string | undefined,
+): (items: readonly Item[], key: string) => readonly Item[] {
+  const indexes = new WeakMap<readonly Item[], Map<string, Item[]>>();
+  return (items, key) => {
+    let index = indexes.get(items);
+    if (index === undefined) {
+      index = new Map();
+      for (const item of items) {
+        const own = keyOf(item);
+        if (own === undefined) continue;
+        const group = index.get(own);
+        if (group === undefined) index.set(own, [item]);
+        else group.push(item);
+      }
+      indexes.set(items, index);
+    }
+    return index.get(key) ?? [];
+  };
 }

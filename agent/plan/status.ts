@@ -5,10 +5,10 @@ import { mappedInterfaces } from './admission.ts';
 import type { Mapping } from './mapping.ts';
 import type { HostFacts, PortMapStatusPlan } from './node-plan.ts';
 
-/** Where the port answers: every mapped interface of every programming node that has an address. */
-function published({ portMap, portMapClass, programming }: Mapping, node: string, host: HostFacts): PublishedAddress[] {
+/** Where the port answers: every mapped interface of every answering node that has an address. */
+function published({ portMap, portMapClass, answering }: Mapping, node: string, host: HostFacts): PublishedAddress[] {
   if (portMapClass === undefined) return [];
-  return programming.flatMap((each) =>
+  return answering.flatMap((each) =>
     mappedInterfaces(portMap, portMapClass, each).flatMap((name) => {
       const address =
         each === node
@@ -22,7 +22,7 @@ function published({ portMap, portMapClass, programming }: Mapping, node: string
 export function portMapStatus(mapping: Mapping, node: string, host: HostFacts): PortMapStatusPlan {
   const { portMap, accepted, endpoint } = mapping;
   const { namespace, name, generation = 0 } = portMap.metadata;
-  const addresses = mapping.obstacle === null ? published(mapping, node, host) : [];
+  const addresses = published(mapping, node, host);
   const programmed = mapping.obstacle ?? programmedVerdict(mapping, addresses);
   return {
     namespace,
@@ -41,6 +41,9 @@ function programmedVerdict(
 ): Verdict<ProgrammedReason> {
   if (addresses.length > 0) return { ok: true, reason: 'Programmed', message: '' };
   const wanted = portMapClass === undefined || serving === null ? [] : mappedInterfaces(portMap, portMapClass, serving);
-  const what = wanted.length === 0 ? 'none of the interfaces asked for' : `no IPv4 address on ${wanted.join(', ')}`;
-  return { ok: false, reason: 'NoInterfaceOnNode', message: `node ${serving ?? '?'} has ${what}` };
+  const message =
+    wanted.length === 0
+      ? `spec.interfaces (${portMap.spec.interfaces?.join(', ')}) names none that class ${portMap.spec.className} has on node ${serving}: name one of that node's, or none`
+      : `node ${serving} has no IPv4 address on ${wanted.join(', ')}, which class ${portMap.spec.className} lists for it in spec.nodes: name an interface that has one`;
+  return { ok: false, reason: 'NoInterfaceOnNode', message };
 }

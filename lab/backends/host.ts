@@ -35,8 +35,8 @@ export interface HostProcess {
 
 /** Where the project's programs lie on a host. */
 export interface Installation {
-  /** The Node.js that runs them. */
-  node: string;
+  /** The Node.js that runs them, with its flags: the first words of a command line. */
+  node: readonly string[];
   /** The project's folder: programs are in its dist/, custom resource definitions in its crds/. */
   root: string;
 }

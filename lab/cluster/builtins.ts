@@ -1,6 +1,6 @@
 /** The kinds every cluster has: enough of each for a lab, with the defaults the real server fills in. */
 import { builtinColumns, plainColumns } from './columns.ts';
-import { eventFromCore, eventToCore } from './events.ts';
+import { checkEvent, eventFromCore, eventToCore } from './events.ts';
 import { fieldAt, isObject, type KubeObject, listAt, textAt } from './object.ts';
 import { allVerbs, type Resource } from './resource.ts';
 import type { Cause } from './status.ts';
@@ -211,6 +211,7 @@ export const builtinResources: readonly Resource[] = [
     selectableFields: [...eventFields.map((field) => `regarding.${field}`), 'reason', 'reportingController', 'type'],
     toStored: eventToCore,
     fromStored: eventFromCore,
+    check: checkEvent,
   }),
   builtin({
     group: 'discovery.k8s.io',

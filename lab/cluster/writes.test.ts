@@ -252,16 +252,25 @@ describe('built-in kinds', () => {
 
   it('an event of the new kind shows as one of the old kind, and back', async () => {
     const regarding = { kind: 'Pod', namespace: 'default', name: 'echo', uid: 'u1' };
-    await lab.client.create({
+    const event = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
       metadata: { name: 'echo.1', namespace: 'default' },
+      eventTime: '2026-01-01T00:00:00.000000Z',
       regarding,
       note: 'Accepted',
       reason: 'Accepted',
+      action: 'Admit',
       type: 'Normal',
       reportingController: 'kuport.wlz.li/agent',
-    });
+      reportingInstance: 'edge-a',
+    };
+    const wrong = { ...event, action: '', note: 'x'.repeat(1025), regarding: { ...regarding, namespace: 'games' } };
+    const { message } = await refusal(lab.client.create(wrong));
+    expect(message).toContain('action: Required value');
+    expect(message).toContain('note: Invalid value: "": can have at most 1024 characters');
+    expect(message).toContain('involvedObject.namespace: Invalid value: "games": does not match event.namespace');
+    await lab.client.create(event);
     const { items } = await lab.client.list('v1', 'Event', {
       fieldSelector: 'involvedObject.name=echo,involvedObject.uid=u1',
     });

@@ -87,8 +87,10 @@ export async function runLab(
 export async function scenariosCommand(options: ScenariosOptions): Promise<number> {
   const terminal = openTerminal(options.json ? process.stderr : process.stdout);
   if (options.list) {
-    for (const { name, sentence, needs } of await discoverScenarios(options.filters))
-      process.stdout.write(`${name.padEnd(32)} ${sentence}${needs === undefined ? '' : ` (needs ${needs})`}\n`);
+    for (const { name, sentence, ownKernels } of await discoverScenarios(options.filters))
+      process.stdout.write(
+        `${name.padEnd(32)} ${sentence}${ownKernels === undefined ? '' : ` (needs --backend vm)`}\n`,
+      );
     return 0;
   }
   const begin = performance.now();

@@ -13,13 +13,14 @@ import { projectRoot } from '../project.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { openTerminal } from '../terminal/terminal.ts';
 import { waitFor } from '../wait.ts';
+import type { BackendOptions } from './backend-options.ts';
 
 type Victim = 'driver' | 'holder' | 'driver and holder' | 'guardian';
 
 const victims: readonly Victim[] = ['driver', 'holder', 'driver and holder', 'guardian'];
 
 /** One whole run of up, scenario and down takes about this long here, in milliseconds: moments are drawn from it. */
-const runMs = 6000;
+const runMs = { netns: 6000, vm: 60_000 } as const;
 
 /** After a kill everything must be gone within this, in milliseconds. */
 const goneMs = 5000;
@@ -89,18 +90,27 @@ async function ended(child: ChildProcess): Promise<void> {
   await new Promise((resolve) => child.once('exit', resolve));
 }
 
+/** The options that make a driver use the same backend. */
+function backendWords({ backend, kernel, machines, cold }: BackendOptions): string[] {
+  return [
+    ...['--backend', backend, '--kernel', kernel],
+    ...(machines === undefined ? [] : ['--machines', machines]),
+    ...(cold ? ['--cold'] : []),
+  ];
+}
+
 /** @returns exit status: 0 when nothing was ever left behind */
-export async function soakCommand(kills: number, seed: number): Promise<number> {
+export async function soakCommand(kills: number, seed: number, backend: BackendOptions): Promise<number> {
   const terminal = openTerminal();
-  await preflight({ install: true, say: (line) => terminal.line(line) });
+  await preflight({ install: true, forMachines: backend.backend === 'vm', say: (line) => terminal.line(line) });
   const draw = random(seed);
   let failed = 0;
   terminal.line(`soak: ${kills} kills, seed ${seed}`);
   for (let round = 1; round <= kills; round++) {
     const victim = victims[Math.floor(draw() * victims.length)] ?? 'driver';
-    const moment = Math.floor(draw() * runMs);
+    const moment = Math.floor(draw() * runMs[backend.backend]);
     const name = `soak-${process.pid}-${round}`;
-    const problem = await killOnce(name, victim, moment);
+    const problem = await killOnce(name, victim, moment, backendWords(backend));
     const what = `${String(round).padStart(3)} ${victim} after ${formatDuration(moment)}`;
     if (problem === null) terminal.line(`${terminal.colours.green('✓')} ${what}`);
     else {
@@ -113,12 +123,26 @@ export async function soakCommand(kills: number, seed: number): Promise<number> 
 }
 
 /** @returns what was left behind, or null */
-async function killOnce(name: string, victim: Victim, momentMs: number): Promise<string | null> {
+async function killOnce(
+  name: string,
+  victim: Victim,
+  momentMs: number,
+  backend: readonly string[],
+): Promise<string | null> {
   const before = await hostState();
   const report = join(labsFolder(), `${name}-report`);
   const driver = spawn(
     process.execPath,
-    [join(projectRoot, 'dist', 'lab.js'), 'scenarios', 'single/cross-node', '--name', name, '--report', report],
+    [
+      join(projectRoot, 'dist', 'lab.js'),
+      'scenarios',
+      'single/cross-node',
+      '--name',
+      name,
+      '--report',
+      report,
+      ...backend,
+    ],
     {
       stdio: 'ignore',
       env: { ...process.env, KUPORT_LAB_NAME: name },

@@ -34,7 +34,12 @@ export async function runScenarios(
   options: RunnerOptions,
 ): Promise<ScenarioResult[]> {
   const results: ScenarioResult[] = [];
+  let dead: string | null = null;
   for (const [index, scenario] of scenarios.entries()) {
+    if (dead !== null) {
+      results.push({ ...skipped(scenario, `not run: ${dead}`), verdict: 'error' });
+      continue;
+    }
     const missing = missingFor(scenario, lab);
     if (missing !== null) {
       results.push(skipped(scenario, missing));
@@ -44,16 +49,30 @@ export async function runScenarios(
     const result = await runScenario(lab, scenario, `s${index + 1}`, options);
     results.push(result);
     options.onResult?.(result);
+    // On a lab that has lost a host every further scenario would wait in vain.
+    if (result.verdict !== 'passed') dead = await deadHost(lab);
   }
   return results;
 }
 
+/** What the first host that no longer answers says of itself; null when all answer. */
+async function deadHost(lab: Lab): Promise<string | null> {
+  for (const host of lab.backend.hosts()) {
+    if (host.role === 'pod') continue;
+    const reason = await host.station.request('ping', {}).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+    if (reason !== null) return reason;
+  }
+  return null;
+}
+
 /** Why a scenario cannot run on this lab; null when it can. */
-function missingFor({ needs }: NamedScenario, lab: Lab): string | null {
-  if (needs === undefined) return null;
-  const shared = lab.topology.nodes.filter((node) => lab.backend.substanceOf(node.name) !== 'machine');
+function missingFor({ ownKernels = [] }: NamedScenario, lab: Lab): string | null {
+  const shared = ownKernels.filter((node) => lab.backend.substanceOf(node) !== 'machine');
   if (shared.length === 0) return null;
-  return `needs nodes with a kernel of their own, and ${shared.map((node) => node.name).join(', ')} share one: run it with --backend vm`;
+  return `needs nodes with a kernel of their own, and ${shared.join(' and ')} share this one: run it with --backend vm`;
 }
 
 function skipped({ name, sentence }: NamedScenario, reason: string): ScenarioResult {

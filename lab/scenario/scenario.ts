@@ -5,10 +5,10 @@ export interface Scenario {
   /** What a passing run proves, as one sentence a user would understand. */
   sentence: string;
   /**
-   * What must be real for it to mean anything: nodes with a kernel of their own, whose clock and global limits may be
-   * changed. Where that is not so, it is skipped and says so. Default: anything will do.
+   * Nodes that must have a kernel of their own for it to mean anything, since it changes clocks or limits that all
+   * namespaces share. Where they have not, it is skipped and says so.
    */
-  needs?: 'own kernels';
+  ownKernels?: readonly string[];
   /** Milliseconds until the scenario is given up. Default 30 000. */
   timeoutMs?: number;
   run(context: ScenarioContext): Promise<void>;

@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { lineReader, padded, parseMessage } from './exchange-text.ts';
 import type { EchoReply, FlowReport, FlowRequest, StationOperations } from './protocol.ts';
 
-/** An answer after this many milliseconds comes too late: the request counts as lost. */
-const answerWindowMs = 1000;
+const defaultAnswerMs = 1000;
 
 class Flow {
   readonly request: FlowRequest;
+  readonly #answerMs: number;
   sourcePort = 0;
   readonly #sentAt = new Map<number, number>();
   readonly #peers: Record<string, number> = {};
@@ -25,6 +25,7 @@ class Flow {
 
   constructor(request: FlowRequest) {
     this.request = request;
+    this.#answerMs = request.answerMs ?? defaultAnswerMs;
   }
 
   async open(): Promise<void> {
@@ -59,7 +60,7 @@ class Flow {
   async stop(): Promise<FlowReport> {
     clearTimeout(this.#timer);
     const stopped = performance.now();
-    while (this.#sentAt.size > 0 && performance.now() < stopped + answerWindowMs) {
+    while (this.#sentAt.size > 0 && performance.now() < stopped + this.#answerMs) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     const report = this.report();
@@ -75,7 +76,7 @@ class Flow {
   }
 
   #expire(): void {
-    const limit = performance.now() - answerWindowMs;
+    const limit = performance.now() - this.#answerMs;
     for (const [number, at] of this.#sentAt) {
       if (at > limit) break;
       this.#sentAt.delete(number);

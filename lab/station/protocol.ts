@@ -89,12 +89,14 @@ export interface FlowRequest {
   /** Requests per second from one port (TCP: over one connection). */
   perSecond: number;
   size?: number;
+  /** An answer after this many milliseconds comes too late: the request counts as lost. Default 1000. */
+  answerMs?: number;
 }
 
 export interface FlowReport {
   sent: number;
   answered: number;
-  /** Sent and not answered within 1 s, and not still within that time. */
+  /** Sent and not answered within `answerMs`, and not still within that time. */
   lost: number;
   /** Answers from another address or port than the one dialled. */
   foreign: number;

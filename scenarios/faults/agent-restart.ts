@@ -2,7 +2,8 @@ import { bothProtocols } from '../../lab/scenario/context.ts';
 import { scenario } from '../../lab/scenario/scenario.ts';
 import { echoDelivers, echoPorts, edge, mapEcho, target } from '../echo-pod.ts';
 
-const perSecond = 100;
+/** Requests per second over each protocol, in namespaces. */
+const fullRate = 100;
 
 export default scenario({
   sentence:
@@ -14,12 +15,16 @@ export default scenario({
     const [client] = t.clients();
     if (client === undefined) throw new Error('no client');
     const { station } = t.host(client.name);
+    // As many as slower machines answer without losing any when nothing happens.
+    const perSecond = Math.max(5, Math.round(fullRate / t.pace.factor));
     const flows = await Promise.all(
       bothProtocols.map(async (protocol) => ({
         protocol,
-        ...(await station.request('flowStart', { ...target(protocol), perSecond })),
+        ...(await station.request('flowStart', { ...target(protocol), perSecond, answerMs: t.pace.packets(1000) })),
       })),
     );
+    // Should the scenario end early: the next one must not share the lab with these.
+    for (const { flow } of flows) t.defer('flow', () => station.request('flowStop', { flow }).catch(() => undefined));
     const involved = [edge.name, 'worker-b'];
     const rules = (): Promise<string[]> =>
       Promise.all(

@@ -8,7 +8,7 @@ const jump = 3600;
 export default scenario({
   sentence:
     'A clock that jumps an hour ahead and back on both nodes interrupts nothing, and what is mapped in between is programmed',
-  needs: 'own kernels',
+  ownKernels: [edge.name, 'worker-b'],
   timeoutMs: 60_000,
   async run(t) {
     const pod = await t.pod({ node: 'worker-b', ports: echoPorts });

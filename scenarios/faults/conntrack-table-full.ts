@@ -13,7 +13,7 @@ const maximum = 'net.netfilter.nf_conntrack_max';
 export default scenario({
   sentence:
     'A full conntrack table on the accepting node turns new clients away and leaves those it knows alone; with room again, new ones come in',
-  needs: 'own kernels',
+  ownKernels: [edge.name],
   timeoutMs: 60_000,
   async run(t) {
     const pod = await t.pod({ node: 'worker-b', ports: echoPorts });

@@ -1,17 +1,8 @@
-import { agentHealthPort } from '../../lab/agents.ts';
-import type { ScenarioContext } from '../../lab/scenario/context.ts';
 import { scenario } from '../../lab/scenario/scenario.ts';
+import { agentMetric } from '../agent-metrics.ts';
 import { echoDelivers, echoPorts, edge, mapEcho, target } from '../echo-pod.ts';
 
 const probes = 7;
-
-/** The sum of a metric's samples whose labels contain `label`. */
-async function metric(t: ScenarioContext, node: string, name: string, label: string): Promise<number> {
-  const script = `fetch('http://127.0.0.1:${agentHealthPort}/metrics').then(async (r) => console.log(await r.text()))`;
-  const { stdout } = await t.host(node).exec([t.host(node).installation.node, '-e', script]);
-  const samples = stdout.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(label));
-  return samples.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-}
 
 export default scenario({
   sentence:
@@ -24,7 +15,7 @@ export default scenario({
     const names = ['kuport_mapping_request_packets_total', 'kuport_mapping_connections_total'];
     const nodes = [edge.name, 'worker-b'];
     const read = (): Promise<number[]> =>
-      Promise.all(nodes.flatMap((node) => names.map((name) => metric(t, node, name, label))));
+      Promise.all(nodes.flatMap((node) => names.map((name) => agentMetric(t, node, name, label))));
     const before = await read();
     const send = async (): Promise<void> => {
       for (const client of t.clients()) for (let n = 0; n < probes; n++) await t.delivers(client, target('UDP'), pod);
@@ -39,9 +30,9 @@ export default scenario({
       });
     await t.lab.agents.stop(edge.name, 'SIGKILL');
     await t.lab.agents.restart(edge.name);
-    await t.lab.agents.ready(10_000);
+    await t.lab.agents.ready(t.pace.time(10_000));
     await send();
-    const after = await metric(t, edge.name, names[0] ?? '', label);
+    const after = await agentMetric(t, edge.name, names[0] ?? '', label);
     t.record.same(
       'assertion',
       `${edge.name}: packets after a restart go on from before`,

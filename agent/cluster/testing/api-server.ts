@@ -21,7 +21,7 @@ export interface ApiObject {
 interface Event {
   version: number;
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  collection: string;
+  path: string;
   object: ApiObject;
 }
 
@@ -135,7 +135,7 @@ export class TestApiServer {
     const event: Event = {
       type,
       version: this.#version,
-      collection: collectionOf(path),
+      path,
       object: { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } },
     };
     this.#events.push(event);
@@ -149,13 +149,13 @@ export class TestApiServer {
     if (request.method === 'PUT') await this.#put(url.pathname, request, response);
     else if (url.searchParams.has('watch')) this.#watch(url, response);
     else if (this.#objects.has(url.pathname)) json(response, 200, this.#objects.get(url.pathname));
-    else if (/\/(nodes|namespaces|services|endpointslices|portmaps|portmapclasses)$/.test(url.pathname))
+    else if (/\/(nodes|namespaces|services|endpointslices|configmaps|portmaps|portmapclasses)$/.test(url.pathname))
       this.#list(url.pathname, response);
     else json(response, 404, { kind: 'Status', code: 404, message: `${url.pathname} not found` });
   }
 
   #list(collection: string, response: ServerResponse): void {
-    const items = [...this.#objects].filter(([path]) => collectionOf(path) === collection).map(([, object]) => object);
+    const items = [...this.#objects].filter(([path]) => isIn(path, collection)).map(([, object]) => object);
     json(response, 200, { kind: 'List', metadata: { resourceVersion: String(this.#version) }, items });
   }
 
@@ -197,8 +197,13 @@ function collectionOf(path: string): string {
   return collection.replace(/\/namespaces\/[^/]+(?=\/)/, '');
 }
 
-function send(watch: Watch, { collection, type, object }: Event): void {
-  if (collection === watch.collection) watch.response.write(`${JSON.stringify({ type, object })}\n`);
+/** Whether a collection, of a namespace or of all, holds an object. */
+function isIn(path: string, collection: string): boolean {
+  return collectionOf(path) === collection || path.slice(0, path.lastIndexOf('/')) === collection;
+}
+
+function send(watch: Watch, { path, type, object }: Event): void {
+  if (isIn(path, watch.collection)) watch.response.write(`${JSON.stringify({ type, object })}\n`);
 }
 
 function json(response: ServerResponse, status: number, body: unknown): void {

@@ -1,7 +1,8 @@
 /** Small clusters for tests of the plan: every part has a default, a test names only what it is about. */
 import type { V1EndpointSlice, V1Node } from '@kubernetes/client-node';
 import type { PortMap, PortMapClass, PortMapClassSpec, PortMapSpec } from '../../api/types.ts';
-import type { HostFacts } from '../node-plan.ts';
+import type { HostFacts, NodePlan } from '../node-plan.ts';
+import { plan } from '../plan.ts';
 import type { ClusterSnapshot } from '../snapshot.ts';
 
 const meshAddresses: Record<string, string> = {
@@ -105,4 +106,16 @@ export function host(name: string, facts: Partial<HostFacts> = {}): HostFacts {
 /** A recorded link between edge-a and a worker. */
 export function link(key: string, slot: number): NonNullable<NonNullable<PortMapClass['status']>['links']>[number] {
   return { key, peers: key.split('/'), slot, subnet: `169.254.77.${2 * slot}/31` };
+}
+
+export const now = Date.parse('2026-02-01T00:00:00Z');
+
+/** What a node of the cluster with these parts must hold and say. */
+export function planOn(name: string, parts: Partial<ClusterSnapshot> = {}): NodePlan {
+  return plan(snapshot(parts), name, host(name), now);
+}
+
+/** What is written to the mappings, by whichever node writes it. */
+export function statusesOf(parts: Partial<ClusterSnapshot> = {}): NodePlan['portMapStatuses'] {
+  return snapshot(parts).nodes.flatMap((each) => planOn(each.metadata?.name ?? '', parts).portMapStatuses);
 }

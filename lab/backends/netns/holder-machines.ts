@@ -65,7 +65,8 @@ export class Machines {
 function withLastWords(message: string, consoleFile: string | undefined): string {
   if (consoleFile === undefined) return message;
   try {
-    return `${message}; its console ended with:\n${readFileSync(consoleFile, 'utf8').slice(-lastWords).trim()}`;
+    const words = readFileSync(consoleFile, 'utf8').slice(-lastWords).trim();
+    return words === '' ? `${message}; it printed nothing` : `${message}; its console ended with:\n${words}`;
   } catch {
     return message;
   }

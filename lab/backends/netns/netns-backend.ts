@@ -19,7 +19,7 @@ export function podHostName(pod: string): string {
 }
 
 /** This process's own: namespaces share its file system. */
-const ownInstallation: Installation = { node: process.execPath, root: projectRoot };
+const ownInstallation: Installation = { node: [process.execPath], root: projectRoot };
 
 export class NetnsBackend implements Backend {
   readonly kind: BackendKind = 'netns';
