@@ -24,6 +24,7 @@ import {
   type ObservedRuleset,
   observeRouting,
   observeRuleset,
+  readSkeleton,
 } from './observe.ts';
 import { type Repair, repairsOf } from './repairs.ts';
 import { linkMac, routingOf } from './routing.ts';
@@ -61,15 +62,20 @@ export class Datapath {
   readonly #outstanding = new Map<string, DeliveryChange>();
   /** Counts the times of being told that the kernel may differ: a look that began before the latest is void. */
   readonly #doubts = { links: 0, ruleset: 0 };
+  #isSkeletonInDoubt = false;
   readonly #commits: number[] = [];
 
   /** What the host looks like now; read again only when it may have changed. @throws CommandError */
   async look(): Promise<HostFacts> {
     const readAt = performance.now();
     const facts = this.#facts !== null && readAt - this.#facts.readAt < factsLifetime ? this.#facts : null;
-    if (facts !== null && this.#routing !== null && this.#ruleset !== null)
+    if (facts !== null && this.#routing !== null && this.#ruleset !== null && !this.#isSkeletonInDoubt)
       return { ...facts.value, linkMarks: linkMarksOf(this.#routing) };
     const doubts = { ...this.#doubts };
+    if (this.#isSkeletonInDoubt && this.#ruleset !== null) {
+      this.#isSkeletonInDoubt = false;
+      if ((await readSkeleton()) !== this.#ruleset?.skeleton) this.#ruleset = null;
+    }
     // Only what is in doubt: thousands of elements take longer to read than all the rest, and each tool is a process.
     const [[value, routing], ruleset] = await Promise.all([
       facts !== null && this.#routing !== null
@@ -96,6 +102,7 @@ export class Datapath {
   /** Somebody may have changed the host, or what is ours as well: the next look reads it. */
   distrust(subject: DriftSubject): void {
     if (subject === 'ours' || subject === 'host') this.#facts = null;
+    if (subject === 'skeleton') this.#isSkeletonInDoubt = true;
     if (subject === 'ours' || subject === 'links') {
       this.#doubts.links += 1;
       this.#routing = null;
@@ -106,11 +113,9 @@ export class Datapath {
     }
   }
 
-  /** Whether a change of the table, by the process id of its nft, is one of this agent's; asked once for each. */
+  /** Whether a change of the table is one of this agent's latest, by the process id of its nft. */
   isOwnCommit(processId: number): boolean {
-    const index = this.#commits.indexOf(processId);
-    if (index >= 0) this.#commits.splice(index, 1);
-    return index >= 0;
+    return this.#commits.includes(processId);
   }
 
   /** Metrics are read beside the looks: what somebody has read, no counter falls short of. */

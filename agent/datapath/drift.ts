@@ -10,8 +10,11 @@ import { devicePrefix } from './observe.ts';
 import { routeProtocol } from './routing.ts';
 import { RulesetEvents } from './ruleset-events.ts';
 
-/** ours: all of kuport's; links: its links, rules and routes; ruleset: its table; host: the node's interfaces and addresses. */
-export type DriftSubject = 'ours' | 'links' | 'ruleset' | 'host';
+/**
+ * ours: all of kuport's; links: its links, rules and routes; ruleset: its table; skeleton: the table without elements, which
+ * is read in a few milliseconds however many there are; host: the node's interfaces and addresses.
+ */
+export type DriftSubject = 'ours' | 'links' | 'ruleset' | 'skeleton' | 'host';
 
 export interface DriftMonitorEvents {
   /** Something may have changed. */
@@ -34,13 +37,16 @@ const ipv6 = /inet6|fe80::|ff00::/;
 const hostLine = /^(Deleted )?\d+: \S+.*(\binet |\bmtu )/;
 
 /** By then, in milliseconds, a monitor that has been started listens: as a rule, and on a busy machine. */
-const listeningMs = [150, 1000];
+const listeningMs = [150, 1000] as const;
+const verifyEveryMs = 10_000;
 
 export class DriftMonitor {
   readonly #events: DriftMonitorEvents;
   readonly #children = new Set<ChildProcess>();
   readonly #replaced = new WeakSet<ChildProcess>();
   #isStopped = false;
+  #isVerifying = false;
+  #verifiedAt = Number.NEGATIVE_INFINITY;
 
   constructor(events: DriftMonitorEvents) {
     this.#events = events;
@@ -62,7 +68,14 @@ export class DriftMonitor {
           if (this.#events.isOwnCommit?.(processId) === true) return;
           this.#events.onDrift('ruleset', `nft monitor: changed by process ${processId}`);
         },
-        () => this.#replace(child),
+        (unfinished) => {
+          if (unfinished.some((processId) => this.#events.isOwnCommit?.(processId) !== true)) {
+            // What it was in the middle of may have been ours, and may not be over yet.
+            this.#verifiedAt = Number.NEGATIVE_INFINITY;
+            this.#events.onDrift('ruleset', `nft monitor: lost in a change by process ${unfinished.join(', ')}`);
+          }
+          this.#replace(child);
+        },
       );
       child.stdout?.setEncoding('latin1').on('data', (text: string) => events.read(text));
     });
@@ -77,6 +90,22 @@ export class DriftMonitor {
   stop(): void {
     this.#isStopped = true;
     for (const child of this.#children) child.kill('SIGKILL');
+  }
+
+  /**
+   * After a replacement, during which little can have been missed: that the table is whole is looked at once the new one
+   * listens, its elements now and then, lest reading thousands of them is all the agent does on a busy host.
+   */
+  #verify(command: string): void {
+    if (this.#isVerifying) return;
+    this.#isVerifying = true;
+    setTimeout(() => {
+      this.#isVerifying = false;
+      if (this.#isStopped) return;
+      const isTimeForAll = performance.now() - this.#verifiedAt > verifyEveryMs;
+      if (isTimeForAll) this.#verifiedAt = performance.now();
+      this.#events.onDrift(isTimeForAll ? 'ruleset' : 'skeleton', `replaced: ${command}`);
+    }, listeningMs[0]).unref();
   }
 
   /** What happened until then was not seen. */
@@ -101,7 +130,7 @@ export class DriftMonitor {
       const command = [program, ...args].join(' ');
       if (this.#replaced.has(child)) {
         this.#watch(program, args, listen);
-        for (const afterMs of [0, ...listeningMs]) this.#whenListening(`replaced: ${command}`, 'ruleset', afterMs);
+        this.#verify(command);
         return;
       }
       this.#events.onError(new Error(`${command} ended (${why}), starting it again in ${restartMs} ms`));
