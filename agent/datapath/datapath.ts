@@ -43,6 +43,9 @@ export interface Applied {
 /** How long what the host looks like is believed without an event: sockets come and go without one. Milliseconds. */
 const factsLifetime = 10_000;
 
+/** Of the time that has passed, one part in this many goes into reading elements that are hardly in doubt. */
+const doubtShare = 20;
+
 /** Commits whose messages from the kernel may still be on the way. */
 const rememberedCommits = 8;
 
@@ -63,6 +66,8 @@ export class Datapath {
   /** Counts the times of being told that the kernel may differ: a look that began before the latest is void. */
   readonly #doubts = { links: 0, ruleset: 0 };
   #isSkeletonInDoubt = false;
+  /** When all of the table was last read, and how long that took, in milliseconds. */
+  #rulesetRead = { at: Number.NEGATIVE_INFINITY, took: 0 };
   readonly #commits: number[] = [];
 
   /** What the host looks like now; read again only when it may have changed. @throws CommandError */
@@ -72,21 +77,33 @@ export class Datapath {
     if (facts !== null && this.#routing !== null && this.#ruleset !== null && !this.#isSkeletonInDoubt)
       return { ...facts.value, linkMarks: linkMarksOf(this.#routing) };
     const doubts = { ...this.#doubts };
-    if (this.#isSkeletonInDoubt && this.#ruleset !== null) {
-      this.#isSkeletonInDoubt = false;
-      if ((await readSkeleton()) !== this.#ruleset?.skeleton) this.#ruleset = null;
-    }
+    if (this.#isSkeletonInDoubt) await this.#lookAtSkeleton();
     // Only what is in doubt: thousands of elements take longer to read than all the rest, and each tool is a process.
     const [[value, routing], ruleset] = await Promise.all([
       facts !== null && this.#routing !== null
         ? ([facts.value, this.#routing] as const)
         : this.#lookAtHost(facts?.value),
-      this.#ruleset ?? observeRuleset(),
+      this.#ruleset ?? this.#readRuleset(),
     ]);
     this.#facts = facts ?? { value, readAt };
     this.#trust(routing, ruleset, doubts);
     this.#hasLooked = true;
     return { ...value, linkMarks: linkMarksOf(routing) };
+  }
+
+  /** A slight doubt: the table without elements is read in milliseconds, these only where that costs little in comparison. */
+  async #lookAtSkeleton(): Promise<void> {
+    this.#isSkeletonInDoubt = false;
+    if (this.#ruleset === null) return;
+    const isElementsTurn = performance.now() - this.#rulesetRead.at > doubtShare * this.#rulesetRead.took;
+    if (isElementsTurn || (await readSkeleton()) !== this.#ruleset?.skeleton) this.#ruleset = null;
+  }
+
+  async #readRuleset(): Promise<ObservedRuleset> {
+    const begin = performance.now();
+    const ruleset = await observeRuleset();
+    this.#rulesetRead = { at: performance.now(), took: performance.now() - begin };
+    return ruleset;
   }
 
   async #lookAtHost(facts: HostFacts | undefined): Promise<[HostFacts, ObservedRouting]> {

@@ -85,10 +85,12 @@ test('a monitor that dies is started again, and what was missed is looked for', 
 
 test("a flush of the ruleset is heard of every time, among hundreds of others' rules, after changes of all sizes", async () => {
   const others = [
-    'table ip other { set s { type ipv4_addr; flags interval; elements = { 10.0.0.0/8, 192.0.2.0/24 }; }',
+    'table ip other {',
+    'set s { type ipv4_addr; flags interval; elements = { 10.0.0.0/8, 192.0.2.0/24 }; }',
     'chain c { type filter hook forward priority 0;',
     ...Array.from({ length: 200 }, (_, n) => `ip saddr 10.0.0.${n} counter comment "${'x'.repeat(n % 120)}"`),
-    '} }',
+    '}',
+    '}',
   ].join('\n');
   for (let round = 0; round < 8; round++) {
     await namespace.sh(`nft -f - <<'E'\n${others}\nE`);

@@ -11,8 +11,8 @@ import { routeProtocol } from './routing.ts';
 import { RulesetEvents } from './ruleset-events.ts';
 
 /**
- * ours: all of kuport's; links: its links, rules and routes; ruleset: its table; skeleton: the table without elements, which
- * is read in a few milliseconds however many there are; host: the node's interfaces and addresses.
+ * ours: all of kuport's; links: its links, rules and routes; ruleset: its table; skeleton: its table, but more likely not;
+ * host: the node's interfaces and addresses.
  */
 export type DriftSubject = 'ours' | 'links' | 'ruleset' | 'skeleton' | 'host';
 
@@ -38,15 +38,14 @@ const hostLine = /^(Deleted )?\d+: \S+.*(\binet |\bmtu )/;
 
 /** By then, in milliseconds, a monitor that has been started listens: as a rule, and on a busy machine. */
 const listeningMs = [150, 1000] as const;
-const verifyEveryMs = 10_000;
 
 export class DriftMonitor {
   readonly #events: DriftMonitorEvents;
   readonly #children = new Set<ChildProcess>();
   readonly #replaced = new WeakSet<ChildProcess>();
   #isStopped = false;
-  #isVerifying = false;
-  #verifiedAt = Number.NEGATIVE_INFINITY;
+  /** Looks to come after replacements, by their delay. */
+  readonly #verifying = new Map<number, 'once' | 'again'>();
 
   constructor(events: DriftMonitorEvents) {
     this.#events = events;
@@ -70,8 +69,7 @@ export class DriftMonitor {
         },
         (unfinished) => {
           if (unfinished.some((processId) => this.#events.isOwnCommit?.(processId) !== true)) {
-            // What it was in the middle of may have been ours, and may not be over yet.
-            this.#verifiedAt = Number.NEGATIVE_INFINITY;
+            // What it was in the middle of may have been ours.
             this.#events.onDrift('ruleset', `nft monitor: lost in a change by process ${unfinished.join(', ')}`);
           }
           this.#replace(child);
@@ -92,20 +90,22 @@ export class DriftMonitor {
     for (const child of this.#children) child.kill('SIGKILL');
   }
 
-  /**
-   * After a replacement, during which little can have been missed: that the table is whole is looked at once the new one
-   * listens, its elements now and then, lest reading thousands of them is all the agent does on a busy host.
-   */
+  /** During a replacement little can have been missed: a look once the new one listens, and one when it does for certain. */
   #verify(command: string): void {
-    if (this.#isVerifying) return;
-    this.#isVerifying = true;
-    setTimeout(() => {
-      this.#isVerifying = false;
-      if (this.#isStopped) return;
-      const isTimeForAll = performance.now() - this.#verifiedAt > verifyEveryMs;
-      if (isTimeForAll) this.#verifiedAt = performance.now();
-      this.#events.onDrift(isTimeForAll ? 'ruleset' : 'skeleton', `replaced: ${command}`);
-    }, listeningMs[0]).unref();
+    for (const afterMs of listeningMs) {
+      if (this.#verifying.has(afterMs)) {
+        this.#verifying.set(afterMs, 'again');
+        continue;
+      }
+      this.#verifying.set(afterMs, 'once');
+      setTimeout(() => {
+        const isReplacedSince = this.#verifying.get(afterMs) === 'again';
+        this.#verifying.delete(afterMs);
+        if (this.#isStopped) return;
+        this.#events.onDrift('skeleton', `replaced: ${command}`);
+        if (isReplacedSince) this.#verify(command);
+      }, afterMs).unref();
+    }
   }
 
   /** What happened until then was not seen. */
