@@ -6,6 +6,9 @@ import { waitFor } from './wait.ts';
 
 export const agentLog = 'agent';
 
+/** More than an agent writes in a run of all scenarios, in bytes: its first lines are looked for at the end of the run too. */
+const wholeLog = 4_000_000;
+
 /** Where an agent answers /healthz, /readyz and /metrics on its node. */
 export const agentHealthPort = 9440;
 
@@ -72,7 +75,7 @@ export class Agents {
         });
         const isReady = waitFor(
           `the agent on ${node} to be ready`,
-          async () => ((await host.readLog(agentLog, 20_000)).includes('"msg":"ready"') ? true : undefined),
+          async () => ((await host.readLog(agentLog, wholeLog)).includes('"msg":"ready"') ? true : undefined),
           // Rarely on a machine where looking takes long: it is the machine whose agent is waited for.
           { timeoutMs, restFactor: 6 },
         );

@@ -12,9 +12,9 @@ import { proveDelivery } from './prove-delivery.ts';
 /** From the damage until the node holds what it held, in milliseconds. */
 const putBackMs = 1000;
 
-/** Everything of kuport's on a node, without what it has counted; sets in any order. */
+/** Everything of kuport's on a node, without what packets have counted or put there; sets in any order. */
 const stateCommand = `
-  nft list table ip kuport 2>&1 | sed 's/ packets [0-9]* bytes [0-9]*//g' | tr -s ' \\t,{}' '\\n' | sort
+  nft list table ip kuport 2>&1 | sed '/set remote-clients {/,/^\t}/d' | sed 's/ packets [0-9]* bytes [0-9]*//g' | tr -s ' \\t,{}' '\\n' | sort
   ip rule show | grep 'proto 107'
   ip route show table all proto 107
   for link in $(ip -o link show type vxlan | grep -o 'kup-[0-9a-f]*'); do

@@ -24,6 +24,7 @@ import {
   type ObservedRuleset,
   observeRouting,
   observeRuleset,
+  readSkeleton,
 } from './observe.ts';
 import { type Repair, repairsOf } from './repairs.ts';
 import { linkMac, routingOf } from './routing.ts';
@@ -41,6 +42,9 @@ export interface Applied {
 
 /** How long what the host looks like is believed without an event: sockets come and go without one. Milliseconds. */
 const factsLifetime = 10_000;
+
+/** Of the time that has passed, one part in this many goes into reading elements that are hardly in doubt. */
+const doubtShare = 20;
 
 /** Commits whose messages from the kernel may still be on the way. */
 const rememberedCommits = 8;
@@ -61,26 +65,45 @@ export class Datapath {
   readonly #outstanding = new Map<string, DeliveryChange>();
   /** Counts the times of being told that the kernel may differ: a look that began before the latest is void. */
   readonly #doubts = { links: 0, ruleset: 0 };
+  #isSkeletonInDoubt = false;
+  /** When all of the table was last read, and how long that took, in milliseconds. */
+  #rulesetRead = { at: Number.NEGATIVE_INFINITY, took: 0 };
   readonly #commits: number[] = [];
 
   /** What the host looks like now; read again only when it may have changed. @throws CommandError */
   async look(): Promise<HostFacts> {
     const readAt = performance.now();
     const facts = this.#facts !== null && readAt - this.#facts.readAt < factsLifetime ? this.#facts : null;
-    if (facts !== null && this.#routing !== null && this.#ruleset !== null)
+    if (facts !== null && this.#routing !== null && this.#ruleset !== null && !this.#isSkeletonInDoubt)
       return { ...facts.value, linkMarks: linkMarksOf(this.#routing) };
     const doubts = { ...this.#doubts };
+    if (this.#isSkeletonInDoubt) await this.#lookAtSkeleton();
     // Only what is in doubt: thousands of elements take longer to read than all the rest, and each tool is a process.
     const [[value, routing], ruleset] = await Promise.all([
       facts !== null && this.#routing !== null
         ? ([facts.value, this.#routing] as const)
         : this.#lookAtHost(facts?.value),
-      this.#ruleset ?? observeRuleset(),
+      this.#ruleset ?? this.#readRuleset(),
     ]);
     this.#facts = facts ?? { value, readAt };
     this.#trust(routing, ruleset, doubts);
     this.#hasLooked = true;
     return { ...value, linkMarks: linkMarksOf(routing) };
+  }
+
+  /** A slight doubt: the table without elements is read in milliseconds, these only where that costs little in comparison. */
+  async #lookAtSkeleton(): Promise<void> {
+    this.#isSkeletonInDoubt = false;
+    if (this.#ruleset === null) return;
+    const isElementsTurn = performance.now() - this.#rulesetRead.at > doubtShare * this.#rulesetRead.took;
+    if (isElementsTurn || (await readSkeleton()) !== this.#ruleset?.skeleton) this.#ruleset = null;
+  }
+
+  async #readRuleset(): Promise<ObservedRuleset> {
+    const begin = performance.now();
+    const ruleset = await observeRuleset();
+    this.#rulesetRead = { at: performance.now(), took: performance.now() - begin };
+    return ruleset;
   }
 
   async #lookAtHost(facts: HostFacts | undefined): Promise<[HostFacts, ObservedRouting]> {
@@ -96,6 +119,7 @@ export class Datapath {
   /** Somebody may have changed the host, or what is ours as well: the next look reads it. */
   distrust(subject: DriftSubject): void {
     if (subject === 'ours' || subject === 'host') this.#facts = null;
+    if (subject === 'skeleton') this.#isSkeletonInDoubt = true;
     if (subject === 'ours' || subject === 'links') {
       this.#doubts.links += 1;
       this.#routing = null;
@@ -106,11 +130,9 @@ export class Datapath {
     }
   }
 
-  /** Whether a change of the table, by the process id of its nft, is one of this agent's; asked once for each. */
+  /** Whether a change of the table is one of this agent's latest, by the process id of its nft. */
   isOwnCommit(processId: number): boolean {
-    const index = this.#commits.indexOf(processId);
-    if (index >= 0) this.#commits.splice(index, 1);
-    return index >= 0;
+    return this.#commits.includes(processId);
   }
 
   /** Metrics are read beside the looks: what somebody has read, no counter falls short of. */

@@ -10,8 +10,11 @@ import { devicePrefix } from './observe.ts';
 import { routeProtocol } from './routing.ts';
 import { RulesetEvents } from './ruleset-events.ts';
 
-/** ours: all of kuport's; links: its links, rules and routes; ruleset: its table; host: the node's interfaces and addresses. */
-export type DriftSubject = 'ours' | 'links' | 'ruleset' | 'host';
+/**
+ * ours: all of kuport's; links: its links, rules and routes; ruleset: its table; skeleton: its table, but more likely not;
+ * host: the node's interfaces and addresses.
+ */
+export type DriftSubject = 'ours' | 'links' | 'ruleset' | 'skeleton' | 'host';
 
 export interface DriftMonitorEvents {
   /** Something may have changed. */
@@ -33,13 +36,16 @@ const ipv6 = /inet6|fe80::|ff00::/;
 /** A device with its MTU and flags, or an IPv4 address. */
 const hostLine = /^(Deleted )?\d+: \S+.*(\binet |\bmtu )/;
 
-/** By then, in milliseconds, a monitor that has been started listens. */
-const listeningMs = 1000;
+/** By then, in milliseconds, a monitor that has been started listens: as a rule, and on a busy machine. */
+const listeningMs = [150, 1000] as const;
 
 export class DriftMonitor {
   readonly #events: DriftMonitorEvents;
   readonly #children = new Set<ChildProcess>();
+  readonly #replaced = new WeakSet<ChildProcess>();
   #isStopped = false;
+  /** Looks to come after replacements, by their delay. */
+  readonly #verifying = new Map<number, 'once' | 'again'>();
 
   constructor(events: DriftMonitorEvents) {
     this.#events = events;
@@ -56,17 +62,57 @@ export class DriftMonitor {
     // The kernel's messages come whatever the monitor is asked for; it makes sense of new tables only, lest it crash.
     // stdbuf: nft hands on what it shows of them once it has 4 kB of it, which may be hours later.
     this.#watch('stdbuf', ['-oL', 'nft', '--debug=mnl', 'monitor', 'new', 'tables'], (child) => {
-      const events = new RulesetEvents((processId) => {
-        if (this.#events.isOwnCommit?.(processId) === true) return;
-        this.#events.onDrift('ruleset', `nft monitor: changed by process ${processId}`);
-      });
+      const events = new RulesetEvents(
+        (processId) => {
+          if (this.#events.isOwnCommit?.(processId) === true) return;
+          this.#events.onDrift('ruleset', `nft monitor: changed by process ${processId}`);
+        },
+        (unfinished) => {
+          if (unfinished.some((processId) => this.#events.isOwnCommit?.(processId) !== true)) {
+            // What it was in the middle of may have been ours.
+            this.#events.onDrift('ruleset', `nft monitor: lost in a change by process ${unfinished.join(', ')}`);
+          }
+          this.#replace(child);
+        },
+      );
       child.stdout?.setEncoding('latin1').on('data', (text: string) => events.read(text));
     });
+  }
+
+  /** One that has lost its way is ended; another takes its place at once. */
+  #replace(child: ChildProcess): void {
+    this.#replaced.add(child);
+    child.kill('SIGKILL');
   }
 
   stop(): void {
     this.#isStopped = true;
     for (const child of this.#children) child.kill('SIGKILL');
+  }
+
+  /** During a replacement little can have been missed: a look once the new one listens, and one when it does for certain. */
+  #verify(command: string): void {
+    for (const afterMs of listeningMs) {
+      if (this.#verifying.has(afterMs)) {
+        this.#verifying.set(afterMs, 'again');
+        continue;
+      }
+      this.#verifying.set(afterMs, 'once');
+      setTimeout(() => {
+        const isReplacedSince = this.#verifying.get(afterMs) === 'again';
+        this.#verifying.delete(afterMs);
+        if (this.#isStopped) return;
+        this.#events.onDrift('skeleton', `replaced: ${command}`);
+        if (isReplacedSince) this.#verify(command);
+      }, afterMs).unref();
+    }
+  }
+
+  /** What happened until then was not seen. */
+  #whenListening(what: string, subject: DriftSubject, afterMs: number): void {
+    setTimeout(() => {
+      if (!this.#isStopped) this.#events.onDrift(subject, what);
+    }, afterMs).unref();
   }
 
   #watch(
@@ -82,6 +128,11 @@ export class DriftMonitor {
     const ended = (why: string): void => {
       if (!this.#children.delete(child) || this.#isStopped) return;
       const command = [program, ...args].join(' ');
+      if (this.#replaced.has(child)) {
+        this.#watch(program, args, listen);
+        this.#verify(command);
+        return;
+      }
       this.#events.onError(new Error(`${command} ended (${why}), starting it again in ${restartMs} ms`));
       // That of nft 1.0.6 crashes at some flushes of the ruleset (measured): its end is itself a sign of a change.
       this.#events.onDrift('ours', `ended: ${command}`);
@@ -91,7 +142,7 @@ export class DriftMonitor {
         this.#watch(program, args, listen, next);
         // What happened in between was not seen, nor what happens until it listens.
         this.#events.onDrift('ours', `started again: ${command}`);
-        setTimeout(() => this.#events.onDrift('ours', `listens again: ${command}`), listeningMs).unref();
+        for (const afterMs of listeningMs) this.#whenListening(`listens again: ${command}`, 'ours', afterMs);
       }, restartMs).unref();
     };
     child.on('error', (error) => ended(error.message));

@@ -189,6 +189,24 @@ function isOurSkeleton(listing: string): boolean {
   );
 }
 
+function skeletonOf(listing: string): string {
+  return withoutIdleTimeouts(listing.replaceAll(/ packets \d+ bytes \d+/g, ''));
+}
+
+/** @returns null when the table is not there. @throws CommandError */
+export async function readSkeleton(): Promise<string | null> {
+  try {
+    return skeletonOf(await run('nft', ['--terse', 'list', 'table', 'ip', tableName]));
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof CommandError && error.stderr.includes('No such file or directory');
+}
+
 /**
  * The listing without elements is text, since nft 1.0.6 leaves the table's comment out of its JSON.
  * @throws CommandError
@@ -211,11 +229,10 @@ export async function observeRuleset(): Promise<ObservedRuleset> {
       if (object['ct timeout'] !== undefined) idleTimeouts.objects.push(object['ct timeout'].name);
       if (ruleDuration !== null) idleTimeouts.rules.push(ruleDuration);
     }
-    const skeleton = withoutIdleTimeouts(listing.replaceAll(/ packets \d+ bytes \d+/g, ''));
+    const skeleton = skeletonOf(listing);
     return { sets, idleTimeouts, skeleton, isOurs: isOurSkeleton(skeleton) };
   } catch (error) {
-    if (error instanceof CommandError && error.stderr.includes('No such file or directory'))
-      return { sets, idleTimeouts: noIdleTimeouts, skeleton: null, isOurs: false };
+    if (isMissing(error)) return { sets, idleTimeouts: noIdleTimeouts, skeleton: null, isOurs: false };
     throw error;
   }
 }

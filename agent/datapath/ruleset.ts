@@ -35,6 +35,10 @@ const setDeclarations = {
   'dialled-udp': 'set dialled-udp { type ipv4_addr . inet_service; flags interval; counter; }',
 } as const;
 
+/** Filled by packets, not from a plan: pod and port . client and port, of flows that arrived over a link. */
+const remoteClients =
+  'set remote-clients { type ipv4_addr . inet_service . ipv4_addr . inet_service; size 65535; flags dynamic,timeout; timeout 1h; }';
+
 export type SetName = keyof typeof setDeclarations;
 
 export const setNames = Object.keys(setDeclarations) as SetName[];
@@ -75,6 +79,13 @@ export const chains: readonly ChainText[] = [
         comment: 'flow arrived over a link',
         text: 'ct direction original ct mark set iifname . ip daddr map @link-marks counter',
       },
+      {
+        // Conntrack has forgotten the client, and the pod speaks first: it would leave by this node's own uplink, unheard,
+        // and its entry would take the client's place, so that the pod saw the client under another port (measured).
+        // What a pod sends to anybody else passes.
+        comment: 'pod ahead of its forgotten client',
+        text: 'iifname != "kup-*" ct state new ip saddr . udp sport . ip daddr . udp dport @remote-clients counter drop',
+      },
       // Not what itself arrives on a link: on the accepting node it is on its way to the client.
       {
         comment: 'reply goes back over its link',
@@ -94,13 +105,17 @@ export const chains: readonly ChainText[] = [
   },
   {
     // Postrouting: the SYN-ACK of a connection passes no nat chain, that of the node itself no forward chain.
-    name: 'kup-mss',
+    name: 'kup-late',
     hook: 'type filter hook postrouting priority mangle; policy accept;',
     rules: [
       {
         // Measured where no ICMP arrives: without it a transfer of 400 kB stalls after its first window.
         comment: 'segments fit the link',
         text: 'oifname "kup-*" tcp flags syn tcp option maxseg size set rt mtu counter',
+      },
+      {
+        comment: 'client of a pod over a link',
+        text: `ct state new ct direction original ct mark & 0xffff0000 == 0x6b700000 update @remote-clients { ip daddr . udp dport . ip saddr . udp sport } counter`,
       },
     ],
   },
@@ -119,6 +134,7 @@ export const chains: readonly ChainText[] = [
 
 const skeletonLines = [
   ...Object.values(setDeclarations),
+  remoteClients,
   ...chains.flatMap(({ name, hook, rules }) => [
     `chain ${name} {`,
     `  ${hook}`,

@@ -120,6 +120,8 @@ function netdevTable(node: CniNode, peers: readonly CniNode[]): string {
     type filter hook ingress device "cilium_net" priority 0; policy accept;
     fwd to ip daddr map @pods
     jump to-peer
+    # Nobody's: the program drops it. Left to the stack it would go round by cilium_host until its TTL is used up.
+    ip daddr ${node.podCidr} counter drop
   }
 }
 `;

@@ -36,7 +36,7 @@ export default scenario({
                 .exec([
                   'sh',
                   '-c',
-                  "nft -a list table ip kuport | sed 's/counter packets [0-9]* bytes [0-9]*//'; ip -d link show type vxlan; ip rule",
+                  "nft -a list table ip kuport | sed '/set remote-clients {/,/^\t}/d' | sed 's/counter packets [0-9]* bytes [0-9]*//'; ip -d link show type vxlan; ip rule",
                 ])
             ).stdout,
         ),

@@ -30,8 +30,8 @@ export default scenario({
       [edge.name, links.accepting],
       ['worker-b', links.podSide],
     ] as const) {
-      const { stdout } = await t.host(node).exec(['nft', 'list', 'chain', 'ip', 'kuport', 'kup-mss']);
-      const packets = Number(/counter packets (\d+)/.exec(stdout)?.[1] ?? 0);
+      const { stdout } = await t.host(node).exec(['nft', 'list', 'chain', 'ip', 'kuport', 'kup-late']);
+      const packets = Number(/maxseg size set rt mtu counter packets (\d+)/.exec(stdout)?.[1] ?? 0);
       t.record.check('assertion', `${node}: segments made to fit ${link}`, 'at least 2', packets, packets >= 2);
     }
   },
