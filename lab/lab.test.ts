@@ -217,11 +217,20 @@ function publicCopy(): string {
   return copy;
 }
 
+/** With udev /dev/net/tun is everyone's; without it the kernel leaves it to root. */
+const withTun = (mode: string): string[] => [
+  ...['unshare', '--mount', 'sh', '-c'],
+  `mount -t tmpfs none /dev/net && mknod -m ${mode} /dev/net/tun c 10 200 && exec "$@"`,
+  'nobody',
+];
+
 function asNobody(
   args: readonly string[],
   env: Record<string, string> = {},
+  tunMode = '666',
 ): { code: number | null; stdout: string; stderr: string } {
-  const nobody = process.getuid?.() === 0 ? ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups'] : [];
+  const become = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups'];
+  const nobody = process.getuid?.() === 0 ? [...withTun(tunMode), ...become] : [];
   // The variables are set for the command only: PATH still has to find setpriv.
   const variables = Object.entries({ NO_COLOR: '1', HOME: '/nonexistent', ...env }).map(
     ([name, value]) => `${name}=${value}`,
@@ -231,6 +240,16 @@ function asNobody(
   const result = spawnSync(program, rest, { encoding: 'utf8', timeout: 60_000, cwd: '/' });
   return { code: result.status, stdout: result.stdout, stderr: result.stderr };
 }
+
+test.runIf(process.getuid?.() === 0)(
+  'a /dev/net/tun that only root may open is named before anything is started',
+  () => {
+    const { code, stderr } = asNobody(['preflight'], {}, '600');
+    expect(stderr).toContain('/dev/net/tun is closed to this user (mode 0600)');
+    expect(stderr).toContain('sudo chmod 0666 /dev/net/tun');
+    expect(code).toBe(2);
+  },
+);
 
 test('everything works without being root', () => {
   const report = join(tmpdir(), `kuport-test-report-${process.pid}`);

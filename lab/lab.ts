@@ -4,7 +4,14 @@ import type { Backend } from './backends/backend.ts';
 import type { Host } from './backends/host.ts';
 import { HolderConnection } from './backends/netns/holder-connection.ts';
 import { type LaunchedHolder, launchHolder } from './backends/netns/launch.ts';
-import { isAlive, listLabs, removeStateFolder, stateFolder } from './backends/netns/state-folder.ts';
+import {
+  isAlive,
+  isRunning,
+  listLabs,
+  readHolderRecord,
+  removeStateFolder,
+  stateFolder,
+} from './backends/netns/state-folder.ts';
 import { attachedBackend, type BackendRequest, newBackend } from './backends/request.ts';
 import { ClusterClient } from './cluster/client.ts';
 import type { CniNode } from './cni/cni-node.ts';
@@ -218,9 +225,11 @@ export class Lab {
 
 /** Ends a lab, waits until its processes are gone, and removes what a holder that was killed could not remove. */
 async function endHolder(connection: HolderConnection, name: string): Promise<void> {
+  // Read first: the holder removes its folder while the other processes of the lab are still to end.
+  const record = readHolderRecord(stateFolder(name));
   await connection.request('shutdown', {}).catch(() => undefined);
   await connection.closed;
-  const isGone = async (): Promise<true | undefined> => (isAlive(stateFolder(name)) ? undefined : true);
+  const isGone = async (): Promise<true | undefined> => (record !== null && isRunning(record) ? undefined : true);
   await waitFor(`the processes of lab "${name}" to end`, isGone, { timeoutMs: 5000, intervalMs: 5 });
   removeStateFolder(name);
 }

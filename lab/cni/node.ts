@@ -4,7 +4,6 @@
  * before the stack sees a packet.
  */
 import type { HostSetup } from '../network/host-setup.ts';
-import { gatewayMac } from '../network/segments.ts';
 import { ciliumIptables } from './cilium-iptables.ts';
 import type { CniNode } from './cni-node.ts';
 
@@ -57,6 +56,7 @@ export function cniNodeSetup(
       ),
       `link add cilium_vxlan address ${nodeMac(node)} type vxlan id 1 local ${node.meshAddress} dstport 8472 nolearning`,
       'link set cilium_vxlan up',
+      ...peers.map((peer) => `neigh add ${peer.routerAddress} lladdr ${nodeMac(peer)} dev cilium_vxlan nud permanent`),
       'rule add pref 9 fwmark 0x200/0xf00 lookup 2004',
       'route add local default dev lo table 2004 proto kernel scope host',
       'rule add pref 100 lookup local',
@@ -82,7 +82,7 @@ export function cniNodeSetup(
 export function bpfHostRouting(node: CniNode): string[] {
   return [
     `ip daddr { ${node.routerAddress}, ${node.meshAddress}, ${node.uplink.address} } return`,
-    `ether daddr set ${gatewayMac} counter fwd to "${node.uplink.device}" comment "BPF host routing"`,
+    `counter fwd ip to ${node.uplink.gateway} device "${node.uplink.device}" comment "BPF host routing"`,
   ];
 }
 
@@ -90,10 +90,12 @@ export function bpfHostRouting(node: CniNode): string[] {
  * The eBPF programs' stand-in (differences.ts lists which for which). Measured: this kernel has neither act_skbedit nor act_tunnel_key, so tc can set no mark;
  * nftables at netdev ingress can, and forwards to a device as redirect does. What comes out of the tunnel is handed on
  * by tc all the same (see pod.ts): nftables' forward leaves the checksum state of a decapsulated packet wrong, and the
- * pod's kernel drops answers of more than 76 bytes (measured: UdpInCsumErrors).
+ * pod's kernel drops answers of more than 76 bytes (measured: UdpInCsumErrors). A frame gets its receiver's MAC from a
+ * neighbour entry and not by `ether daddr set`: Linux 6.18 lets no user namespace write into packets (measured: Operation
+ * not permitted). This takes one off the TTL, as Cilium's programs do once on the way to a pod of another node.
  */
 function netdevTable(node: CniNode, peers: readonly CniNode[]): string {
-  const elements = peers.map((peer) => `${peer.podCidr} : ${nodeMac(peer)}`).join(', ');
+  const elements = peers.map((peer) => `${peer.podCidr} : ${peer.routerAddress}`).join(', ');
   return `table netdev cilium {
   map pods {
     type ipv4_addr : iface_index
@@ -102,11 +104,11 @@ function netdevTable(node: CniNode, peers: readonly CniNode[]): string {
     type ipv4_addr : mark
   }
   map peers {
-    type ipv4_addr : ether_addr
+    type ipv4_addr : ipv4_addr
     flags interval${elements === '' ? '' : `\n    elements = { ${elements} }`}
   }
   chain to-peer {
-    ether daddr set ip daddr map @peers counter fwd to "cilium_vxlan"
+    fwd ip to ip daddr map @peers device "cilium_vxlan"
   }
   chain leave-by-bpf {${node.switches.hostRouting === 'bpf' ? `\n    ${bpfHostRouting(node).join('\n    ')}` : ''}
   }

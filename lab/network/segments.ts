@@ -17,10 +17,7 @@ export interface Segment {
   hosts: Attachment[];
 }
 
-/**
- * Every gateway's MAC on its own segment. Fixed, because a CNI that bypasses the stack writes it itself, as Cilium's
- * BPF host routing does after a look-up of its own.
- */
+/** Every gateway's MAC on its own segment, the same in every run: a capture shows at once what went to the gateway. */
 export const gatewayMac = '02:00:00:00:00:01';
 
 export function routerName(site: Site): string {

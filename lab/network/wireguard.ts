@@ -11,11 +11,14 @@ export function describeMesh(kinds: MeshKinds): string {
   return [...new Set(Object.values(kinds))].join(' and ');
 }
 
-/** wireguard-go's control socket appears 10-30 ms after its start. One shell, since each process costs 2-3 ms. */
+/** wireguard-go's control socket appears 10-30 ms after its start. */
+const socketLimitMs = 20_000;
+
+/** One shell, since each process costs 2-3 ms. */
 const awaitSocket = `
 tries=0
 until [ -S "/run/wireguard/$1.sock" ]; do
-  tries=$((tries + 1)); [ $tries -gt 500 ] && { echo "no /run/wireguard/$1.sock after 5 s" >&2; exit 1; }
+  tries=$((tries + 1)); [ $tries -gt ${socketLimitMs / 10} ] && { echo "no /run/wireguard/$1.sock after ${socketLimitMs / 1000} s" >&2; exit 1; }
   sleep 0.01
 done
 ip -batch -`;
@@ -38,9 +41,13 @@ export async function startWireguard(
     return 'kernel';
   }
   // Verbose logging names every packet that WireGuard drops for its source address: the evidence of a missing link.
-  await host.spawn('wireguard-go', ['wireguard-go', '-f', device], { env: { LOG_LEVEL: 'verbose' } });
-  await host.exec(['sh', '-c', awaitSocket, 'wireguard', device], { input });
-  return 'wireguard-go';
+  const daemon = await host.spawn('wireguard-go', ['wireguard-go', '-f', device], { env: { LOG_LEVEL: 'verbose' } });
+  const answering = host.exec(['sh', '-c', awaitSocket, 'wireguard', device], { input, timeoutMs: 2 * socketLimitMs });
+  const isReady = await Promise.race([answering.then(() => true), daemon.ended.then(() => false)]);
+  if (isReady) return 'wireguard-go';
+  answering.catch(() => undefined);
+  const said = (await host.readLog('wireguard-go', 2000)).trim().split('\n').slice(-3).join('\n');
+  throw new Error(`${host.name}: wireguard-go makes no interface ${device}; it said\n${said}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Checks a machine before the lab starts: says exactly what is missing and how to get it, and installs it where it may. */
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { $ } from 'zx';
 import {
@@ -41,6 +41,21 @@ const quiet = $({ quiet: true, nothrow: true });
 async function kernelHasWireguard(): Promise<boolean> {
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   return (await quiet`unshare ${user} --net ip link add wg-probe type wireguard`).exitCode === 0;
+}
+
+/** Why wireguard-go could make no interface; null where it can. */
+function tunTrouble(): string | null {
+  const tun = '/dev/net/tun';
+  if (!existsSync(tun))
+    return `no ${tun}, which wireguard-go needs, and no WireGuard in the kernel.\nIn a container: start it with --device ${tun}; on a machine: modprobe tun (or wireguard)`;
+  try {
+    accessSync(tun, constants.R_OK | constants.W_OK);
+    return null;
+  } catch {
+    // udev opens it to everyone (mode 0666); where no udev runs it is root's alone, as the kernel makes it.
+    const mode = (statSync(tun).mode & 0o777).toString(8).padStart(4, '0');
+    return `${tun} is closed to this user (mode ${mode}), and the kernel has no WireGuard: wireguard-go could make no interface.\nOpen it as udev does: sudo chmod 0666 ${tun}`;
+  }
 }
 
 async function checkNamespaces(): Promise<void> {
@@ -118,10 +133,7 @@ export async function preflight(options: PreflightOptions): Promise<void> {
     if (still.length > 0)
       throw new PreflightError(`after \`${command}\` there is still no ${still.join(', ')} on this machine`);
   }
-  if (!existsSync('/dev/net/tun') && !(await kernelHasWireguard())) {
-    throw new PreflightError(
-      'no /dev/net/tun, which wireguard-go needs, and no WireGuard in the kernel.\nIn a container: start it with --device /dev/net/tun; on a machine: modprobe tun (or wireguard)',
-    );
-  }
+  const trouble = tunTrouble();
+  if (trouble !== null && !(await kernelHasWireguard())) throw new PreflightError(trouble);
   await checkNamespaces();
 }

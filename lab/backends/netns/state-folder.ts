@@ -10,7 +10,7 @@ export interface HolderRecord {
   /** The `unshare` process that is the parent of the lab's PID 1, as the host numbers it. */
   pid: number;
   /** That process's start time in clock ticks since boot (field 22 of /proc/PID/stat): tells it from a reused PID. */
-  startTicks: string;
+  startTicks: string | null;
 }
 
 /** A lab of that name is already there. */
@@ -89,10 +89,15 @@ export function readHolderRecord(folder: string): HolderRecord | null {
 /** A folder made less than this long ago may belong to a driver that is about to start its holder. */
 const bootingMilliseconds = 5000;
 
+/** True until the holder, and with it every process of its lab, is gone. */
+export function isRunning({ pid, startTicks: began }: HolderRecord): boolean {
+  return began !== null && startTicks(pid) === began;
+}
+
 /** True while the holder runs, or may be about to. */
 export function isAlive(folder: string): boolean {
   const record = readHolderRecord(folder);
-  if (record !== null) return record.startTicks !== null && startTicks(record.pid) === record.startTicks;
+  if (record !== null) return isRunning(record);
   try {
     return Date.now() - statSync(folder).mtimeMs < bootingMilliseconds;
   } catch {
