@@ -3,8 +3,11 @@ import { Command, Option } from 'commander';
 import { agentLog } from './agents.ts';
 import { labsFolder, listLabs, sweepDeadLabs } from './backends/netns/state-folder.ts';
 import { defaultKernel, kernelReleases } from './backends/vm/image/kernels.ts';
+import { mappingCounts } from './bench/bench.ts';
+import { fewestMappings } from './bench/subject.ts';
 import { applyCommand } from './commands/apply.ts';
 import { addBackendOptions, type BackendOptions } from './commands/backend-options.ts';
+import { benchCommand } from './commands/bench.ts';
 import { reportFolder } from './commands/boot.ts';
 import { getCommand } from './commands/get.ts';
 import { graphCommand } from './commands/graph.ts';
@@ -15,6 +18,7 @@ import { soakCommand } from './commands/soak.ts';
 import { statusCommand } from './commands/status.ts';
 import { upCommand } from './commands/up.ts';
 import { vmImageCommand } from './commands/vm-image.ts';
+import { wholeNumber } from './commands/whole-number.ts';
 import { Lab } from './lab.ts';
 import { preflight, widenPath } from './preflight/preflight.ts';
 import { formatError } from './terminal/messages.ts';
@@ -263,12 +267,28 @@ addBackendOptions(program.command('scenarios'))
   );
 
 addBackendOptions(program.command('soak'))
-  .option('--kills <number>', 'how many times to kill', '50')
-  .option('--seed <number>', 'seed of the random moments', String(Date.now() % 1_000_000))
+  .option('--kills <number>', 'how many times to kill', (text) => wholeNumber(text, 1), 50)
+  .option('--seed <number>', 'seed of the random moments', (text) => wholeNumber(text, 0), Date.now() % 1_000_000)
   .description('kill driver and holder at random moments and compare the host before and after')
   .action(
-    finish(({ kills, seed, ...backend }: { kills: string; seed: string } & BackendOptions) =>
-      soakCommand(Number(kills), Number(seed), backend),
+    finish(({ kills, seed, ...backend }: { kills: number; seed: number } & BackendOptions) =>
+      soakCommand(kills, seed, backend),
+    ),
+  );
+
+program
+  .command('bench')
+  .argument(
+    '[counts...]',
+    `mappings on the accepting node, a lab for each (default: ${mappingCounts.join(' ')})`,
+    (text: string, before: number[] | undefined) => [...(before ?? []), wholeNumber(text, fewestMappings)],
+  )
+  .option('--rounds <number>', 'rounds of traffic, each over all labs in turn', (text) => wholeNumber(text, 1), 10)
+  .option('--json', 'results on standard output, progress on standard error', false)
+  .description('what mappings cost: apply, change, traffic and memory, by how many there are')
+  .action(
+    finish((counts: number[] | undefined, options: { rounds: number; json: boolean }) =>
+      benchCommand({ ...options, counts: counts ?? mappingCounts }),
     ),
   );
 

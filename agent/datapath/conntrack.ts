@@ -132,9 +132,13 @@ function index(changes: readonly DeliveryChange[]): (entry: ConntrackEntry) => D
   return ({ protocol, destinationPort }) => [...(byPort.get(`${protocol}/${destinationPort}`) ?? []), ...ranges];
 }
 
-function deletion(entry: ConntrackEntry): string {
-  // With the reply's source: a new entry of the same flow, made by the new rules in the meantime, stays.
-  return `-D -f ipv4 -p ${entry.protocol.toLowerCase()} --orig-src ${entry.source} --orig-dst ${entry.destination} --sport ${entry.sourcePort} --dport ${entry.destinationPort} --reply-src ${entry.replySource}`;
+/**
+ * One command for all clients: each reads the whole table (measured: 30 ms with 10,000 entries, 117 clients of a closed
+ * port took 3.4 s one by one). It names everything that `isStale` looks at, so it meets the same entries; one of the
+ * same flow that the new rules have made in the meantime has another reply source and stays.
+ */
+function deletion({ protocol, destination, destinationPort, replySource, replySourcePort }: ConntrackEntry): string {
+  return `-D -f ipv4 -p ${protocol.toLowerCase()} --orig-dst ${destination} --dport ${destinationPort} --reply-src ${replySource} --reply-port-src ${replySourcePort}`;
 }
 
 /**
@@ -157,7 +161,7 @@ export async function deleteStale(
   // One that has gone by itself in the meantime is no error (measured: exit 0).
   // Through a pipe: conntrack opens /dev/stdin by name, which a socket, Node's stdin of a child, does not allow.
   await run('sh', ['-c', 'cat | conntrack --load-file -'], {
-    input: stale.map((entry) => `${deletion(entry)}\n`).join(''),
+    input: [...new Set(stale.map(deletion))].map((line) => `${line}\n`).join(''),
   });
   return stale;
 }

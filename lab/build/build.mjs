@@ -17,6 +17,7 @@ const programs = {
   ssh: 'lab/backends/ssh/ssh-connection.ts',
   station: 'lab/station/main.ts',
   apiserver: 'lab/cluster/main.ts',
+  load: 'lab/bench/load.ts',
 };
 
 /** scenarios/<theme>/<name>.ts -> dist/scenarios/<theme>/<name>.js. */
