@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { apiVersion, type PortMap, type PortMapClass } from '../api/types.ts';
 import type { NodePlan } from '../plan/node-plan.ts';
 import type { ApiClient } from './api-client.ts';
-import { isConflict, isNotFound } from './api-error.ts';
+import { ApiError, isConflict, isNotFound } from './api-error.ts';
 import { Backoff } from './backoff.ts';
 import type { Cluster } from './cluster.ts';
 import { resources, type StoredObject } from './resources.ts';
@@ -72,7 +72,8 @@ export class StatusWriter {
         if (this.#wanted.get(path) === job) this.#wanted.delete(path);
       } catch (error) {
         this.#events.onError(`PUT ${path}`, error as Error);
-        await sleep(backoff.next(), undefined, { ref: false });
+        const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+        await sleep(Math.max(asked, backoff.next()), undefined, { ref: false });
       }
     }
   }

@@ -78,7 +78,10 @@ export async function runAgent(options: RunOptions): Promise<void> {
     datapath,
     statusWriter,
     log,
-    onApplied: (applied) => metrics.applied(applied),
+    onApplied: (applied) => {
+      metrics.applied(applied);
+      void recorder.driftRepaired(applied.repairs, cluster.stores.nodes.get(node)?.metadata?.uid);
+    },
     onFirstPass: () => {
       isReady = true;
       log.info({ ms: Math.round(process.uptime() * 1000) }, 'ready');

@@ -138,6 +138,19 @@ test('of a class, which is in no namespace', async () => {
   expect(own).toMatchObject([{ reason: 'InvalidSubnet', regarding: { kind: 'PortMapClass' } }]);
 });
 
+test('what was put back is told of the Node, in one event for all of a pass', async () => {
+  const repairs = Array.from({ length: 7 }, (_, index) => ({ subject: 'rule' as const, detail: `ip rule ${index}` }));
+  const own = new EventRecorder(api, `node-${namespace}`, { onError: (_, error) => errors.push(error.message) });
+  await own.driftRepaired([], 'uid-7');
+  await own.driftRepaired(repairs, 'uid-7');
+  expect(errors).toEqual([]);
+  const told = (await events('default')).filter((each) => each.regarding.name === `node-${namespace}`);
+  expect(told).toMatchObject([{ type: 'Warning', reason: 'DriftRepaired', regarding: { kind: 'Node', uid: 'uid-7' } }]);
+  expect(told[0]?.note).toBe(
+    'Somebody had undone what kuport needs on this node; put back: ip rule 0; ip rule 1; ip rule 2; ip rule 3; ip rule 4; and 2 more',
+  );
+});
+
 test('texts and names at their longest are cut to what the API takes, between characters', async () => {
   const down = condition('Programmed', 'False', 'NoReadyEndpoint', 'ü'.repeat(1024));
   const object = portMap([down]);

@@ -1,16 +1,22 @@
 /**
- * Kubernetes Events for conditions that change: one when a condition becomes False, one when it is True again. Written
+ * Kubernetes Events. For conditions that change: one when a condition becomes False, one when it is True again. Written
  * by the agent that has written the status, whose PUT carries the resourceVersion it replaced: nobody else has made
- * that change.
+ * that change. And for drift: one on the Node for each pass that has put back what others had undone there.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { apiVersion, type Condition, type PortMap, type PortMapClass } from '../api/types.ts';
 import type { ApiClient } from '../cluster/api-client.ts';
 import { ApiError, isConflict } from '../cluster/api-error.ts';
+import type { Repair } from '../datapath/repairs.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-type Subject = PortMap | PortMapClass;
+/** What an Event is about. */
+interface Regarding {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string; uid?: string; resourceVersion?: string };
+}
 
 /** What an Event says of an object. */
 export interface EventText {
@@ -29,6 +35,9 @@ const agentBurst = 100;
 const agentRefillMs = 1000;
 /** Objects whose rate is remembered. */
 const rememberedObjects = 1000;
+
+/** Repairs that the note of an event names. */
+const shownRepairs = 5;
 
 const attempts = 3;
 const retryMs = 1000;
@@ -72,6 +81,19 @@ export function eventsOfChange(
   });
 }
 
+/** What a pass that has put something back has to say. */
+export function eventOfRepairs(repairs: readonly Repair[]): EventText {
+  const more = repairs.length - shownRepairs;
+  const details = repairs.slice(0, shownRepairs).map(({ detail }) => detail);
+  const list = [...details, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+  return {
+    type: 'Warning',
+    reason: 'DriftRepaired',
+    action: 'Repair',
+    note: `Somebody had undone what kuport needs on this node; put back: ${list}`,
+  };
+}
+
 export interface EventRecorderEvents {
   /** An event was not written. */
   onError(what: string, error: Error): void;
@@ -95,13 +117,24 @@ export class EventRecorder {
    * Says what a status that has just been written changes. Above the limits nothing is written; the next event of the
    * object tells how many were left out.
    */
-  async statusWritten(object: Subject, before: Subject): Promise<void> {
+  async statusWritten(object: PortMap | PortMapClass, before: PortMap | PortMapClass): Promise<void> {
     const addresses = object.kind === 'PortMap' ? object.status?.addresses : undefined;
     const texts = eventsOfChange(before.status?.conditions ?? [], object.status?.conditions ?? [], addresses);
-    await Promise.all(texts.map((text) => this.#record(object, text)));
+    const { kind, metadata } = object;
+    await Promise.all(texts.map((text) => this.#record({ apiVersion, kind, metadata }, text)));
   }
 
-  async #record(object: Subject, text: EventText): Promise<void> {
+  /**
+   * Says on this agent's Node what has been put back there. The same limits hold.
+   * @param uid the Node's, which `kubectl describe node` looks for; undefined where the Node is not there
+   */
+  async driftRepaired(repairs: readonly Repair[], uid: string | undefined): Promise<void> {
+    if (repairs.length === 0) return;
+    const metadata = { name: this.#node, ...(uid === undefined ? {} : { uid }) };
+    await this.#record({ apiVersion: 'v1', kind: 'Node', metadata }, eventOfRepairs(repairs));
+  }
+
+  async #record(object: Regarding, text: EventText): Promise<void> {
     const { namespace, name, uid } = object.metadata;
     const key = uid ?? `${object.kind}/${namespace}/${name}`;
     const rate = this.#rateOf(key);
@@ -124,7 +157,7 @@ export class EventRecorder {
     return rate;
   }
 
-  async #post({ kind, metadata }: Subject, { type, reason, action, note }: EventText): Promise<void> {
+  async #post({ apiVersion, kind, metadata }: Regarding, { type, reason, action, note }: EventText): Promise<void> {
     // Events of what is in no namespace are kept in this one.
     const namespace = metadata.namespace ?? 'default';
     const event = {
@@ -153,13 +186,19 @@ export class EventRecorder {
           this.#events.onError(`POST ${path}`, error as Error);
           return;
         }
-        await sleep(retryMs * attempt, undefined, { ref: false });
+        const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+        await sleep(Math.max(asked, retryMs * attempt), undefined, { ref: false });
       }
     }
   }
 }
 
-function identity({ namespace, name, uid, resourceVersion }: Subject['metadata']): Record<string, string | undefined> {
+function identity({
+  namespace,
+  name,
+  uid,
+  resourceVersion,
+}: Regarding['metadata']): Record<string, string | undefined> {
   return { namespace, name, uid, resourceVersion };
 }
 

@@ -124,6 +124,45 @@ describe('faults', () => {
     expect(performance.now() - start).toBeGreaterThan(140);
   });
 
+  it('Mute answers with headers and nothing more until it is lifted', async () => {
+    const { id } = await lab.client.call<{ id: number }>('POST', '/lab/faults', {
+      effect: 'Mute',
+      path: 'watch=true',
+      user: 'agent:edge-a',
+    });
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const call = httpsRequest(
+        `${address}/api/v1/nodes?watch=true`,
+        { ca: certificates.caPem, agent: false, headers: { authorization: 'Bearer token-a' } },
+        (response) => {
+          let bytes = 0;
+          response.on('data', (chunk: Buffer) => {
+            bytes += chunk.length;
+          });
+          response.on('error', () => undefined);
+          response.on('close', () => {
+            if (bytes === 0) resolve(response.statusCode);
+            else reject(new Error(`${bytes} bytes came`));
+          });
+          setTimeout(() => void lab.client.call('DELETE', `/lab/faults/${id}`), 200);
+        },
+      );
+      call.on('error', reject);
+      call.end();
+    });
+    expect(status).toBe(200);
+  });
+
+  it('429 asks to wait as long as the fault says', async () => {
+    const agent = overTls('token-a');
+    await lab.client.call('POST', '/lab/faults', {
+      effect: 'TooManyRequests',
+      user: 'agent:edge-a',
+      retryAfterSeconds: 7,
+    });
+    expect(await failure(agent.list('v1', 'Node'))).toMatchObject({ status: { details: { retryAfterSeconds: 7 } } });
+  });
+
   it('that make no sense are refused with the field', async () => {
     const error = await failure(lab.client.call('POST', '/lab/faults', { effect: 'Melt' }));
     expect(error).toMatchObject({ code: 400, message: expect.stringContaining('effect') });

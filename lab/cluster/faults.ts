@@ -6,8 +6,19 @@ import { ApiError, badRequest, expired } from './status.ts';
 
 const faultSchema = z.strictObject({
   /** Expired: 410. TooManyRequests: 429 with Retry-After. Unavailable: 503. Conflict: 409. Hang: no answer until the fault is lifted.
-   * Reset: the connection is cut. Garbage: 200 with what is no JSON. Delay: `milliseconds` late, then as usual. */
-  effect: z.enum(['Expired', 'TooManyRequests', 'Unavailable', 'Conflict', 'Hang', 'Reset', 'Garbage', 'Delay']),
+   * Mute: 200, and not a byte after the headers until the fault is lifted. Reset: the connection is cut. Garbage: 200 with
+   * what is no JSON. Delay: `milliseconds` late, then as usual. */
+  effect: z.enum([
+    'Expired',
+    'TooManyRequests',
+    'Unavailable',
+    'Conflict',
+    'Hang',
+    'Mute',
+    'Reset',
+    'Garbage',
+    'Delay',
+  ]),
   /** GET, PUT...; absent: any. */
   method: z.optional(z.string()),
   /** A regular expression on the path with its query, such as `watch=true`. */
@@ -16,6 +27,8 @@ const faultSchema = z.strictObject({
   /** How many requests meet it; absent: all until it is lifted. */
   times: z.optional(z.int().check(z.positive())),
   milliseconds: z.optional(z.int().check(z.nonnegative())),
+  /** What TooManyRequests asks to wait; absent: 1. */
+  retryAfterSeconds: z.optional(z.int().check(z.positive())),
 });
 
 export type Fault = z.infer<typeof faultSchema>;
@@ -86,7 +99,7 @@ export class Faults {
         throw expired(Number(request.query.get('resourceVersion') ?? 0), 0);
       case 'TooManyRequests':
         throw new ApiError(429, 'TooManyRequests', 'too many requests, please try again later', {
-          retryAfterSeconds: 1,
+          retryAfterSeconds: active.fault.retryAfterSeconds ?? 1,
         });
       case 'Unavailable':
         throw new ApiError(503, 'InternalError', 'the server is currently unable to handle the request');
@@ -97,6 +110,11 @@ export class Faults {
           'the object has been modified; please apply your changes to the latest version and try again',
         );
       case 'Hang':
+        await active.lifted;
+        response.destroy();
+        return true;
+      case 'Mute':
+        response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
         await active.lifted;
         response.destroy();
         return true;

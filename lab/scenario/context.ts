@@ -1,5 +1,6 @@
 /** What a scenario works with: a lab that is up, objects and pods that are cleared away after it, and a record. */
 import type { Host } from '../backends/host.ts';
+import type { Fault } from '../cluster/faults.ts';
 import { type Capture, startCapture } from '../evidence/capture.ts';
 import { compare, difference, hasMoved, snapshotCounters } from '../evidence/counters.ts';
 import type { CounterRow } from '../evidence/results.ts';
@@ -13,6 +14,7 @@ import type { Client } from '../topology/topology.ts';
 import { waitFor } from '../wait.ts';
 import type { PodPort } from '../workload/objects.ts';
 import type { Pod, PodRequest } from '../workload/workload.ts';
+import { ApiFault } from './api-fault.ts';
 import {
   type ClassRequest,
   classObject,
@@ -298,6 +300,13 @@ export class ScenarioContext {
     this.captures.push(capture);
     this.defer(`capture on ${host}`, () => capture.stop());
     return capture;
+  }
+
+  /** From now on, requests to the API server that fit meet this instead of an answer, until it is lifted. */
+  async apiFault(fault: Fault): Promise<ApiFault> {
+    const handle = await ApiFault.set(this.lab.cluster, fault);
+    this.defer(`API fault ${fault.effect}`, () => handle.lift());
+    return handle;
   }
 
   /** Takes a neighbour's rules off every node until `work` is done. */
