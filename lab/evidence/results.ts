@@ -85,6 +85,10 @@ export interface ScenarioResult {
   /** What it proves, as one sentence. */
   sentence: string;
   verdict: Verdict;
+  /** Which time round, from 1, where a run repeats its scenarios. */
+  round?: number;
+  /** The lab it ran on, where several stood side by side. */
+  lab?: string;
   /** Why the verdict is not `passed`. */
   reason?: string;
   milliseconds: number;
@@ -122,6 +126,8 @@ export interface Run {
   /** In the order in which they took place. */
   phases: Phase[];
   scenarios: ScenarioResult[];
+  /** Rounds, labs side by side, and the seed of the order where it was shuffled. */
+  plan?: { repeat: number; jobs: number; seed?: number };
   /** Set when the lab itself did not come up: then there are few scenarios or none, and the run has failed. */
   setupFailure?: Failure & { evidenceFolder?: string };
 }
