@@ -9,9 +9,16 @@ import { sectionScript, splitSections } from './sections.ts';
 export type { ConntrackEntry, ConntrackTuple } from './conntrack-entries.ts';
 export type { CounterReading } from './nft-counters.ts';
 
+export interface DeviceAddress {
+  device: string;
+  address: string;
+}
+
 export interface CounterSnapshot {
   host: string;
   counters: CounterReading[];
+  /** IPv4 addresses, which say whose device a packet was sent to. */
+  addresses: DeviceAddress[];
   conntrack: ConntrackEntry[];
 }
 
@@ -21,7 +28,7 @@ const COUNTED_DEVICES = /^(kup-.*|cilium_vxlan|wt0)$/;
 const COMMANDS = [
   { name: 'nft-json', command: 'nft -j list ruleset' },
   { name: 'nft-text', command: 'nft -a list ruleset' },
-  { name: 'links', command: 'ip -json -s link' },
+  { name: 'links', command: 'ip -json -s address' },
   // conntrack reports how many entries it showed on stderr, which is no error.
   { name: 'conntrack', command: 'conntrack -L -o extended' },
 ];
@@ -43,6 +50,7 @@ export async function snapshotCounters(host: Pick<Host, 'name' | 'exec'>): Promi
   return {
     host: host.name,
     counters: [...parseNftCounters(output('nft-json'), output('nft-text')), ...parseLinkCounters(output('links'))],
+    addresses: parseAddresses(output('links')),
     conntrack: parseConntrack(output('conntrack')),
   };
 }
@@ -50,6 +58,7 @@ export async function snapshotCounters(host: Pick<Host, 'name' | 'exec'>): Promi
 const linkList = z.array(
   z.looseObject({
     ifname: z.string(),
+    addr_info: z.array(z.looseObject({ family: z.string(), local: z.string().optional() })).default([]),
     stats64: z.object({
       rx: z.looseObject({ packets: z.number(), bytes: z.number(), errors: z.number(), dropped: z.number() }),
       tx: z.looseObject({
@@ -63,7 +72,18 @@ const linkList = z.array(
   }),
 );
 
-/** Statistics of the counted devices from `ip -json -s link`. */
+/** IPv4 addresses of all devices from `ip -json -s address`. */
+function parseAddresses(json: string): DeviceAddress[] {
+  return linkList
+    .parse(JSON.parse(json))
+    .flatMap(({ ifname, addr_info }) =>
+      addr_info.flatMap(({ family, local }) =>
+        family === 'inet' && local !== undefined ? [{ device: ifname, address: local }] : [],
+      ),
+    );
+}
+
+/** Statistics of the counted devices from `ip -json -s address`. */
 export function parseLinkCounters(json: string): CounterReading[] {
   return linkList.parse(JSON.parse(json)).flatMap(({ ifname, stats64: { rx, tx } }) => {
     if (!COUNTED_DEVICES.test(ifname)) return [];

@@ -121,7 +121,7 @@ async function runScenario(
           await awaitCleanHosts(lab);
         });
   failure ??= untidy;
-  const { checks, exchanges, counters } = context.record;
+  const { checks, exchanges, counters, stories } = context.record;
   const verdict = judge({ checks, exchanges, ...(failure === undefined ? {} : { failure }) });
   return {
     name: scenario.name,
@@ -132,6 +132,8 @@ async function runScenario(
     checks,
     exchanges,
     counters,
+    ...(stories.length === 0 ? {} : { stories }),
+    ...(context.diagnosis === undefined ? {} : { diagnosis: context.diagnosis }),
     ...(failure === undefined ? {} : { failure }),
     ...(evidence === undefined ? {} : { evidenceFolder: evidence.folder }),
   };
