@@ -13,6 +13,7 @@ import { probeCommand } from './commands/probe.ts';
 import { scenariosCommand } from './commands/scenarios.ts';
 import { soakCommand } from './commands/soak.ts';
 import { statusCommand } from './commands/status.ts';
+import { traceCommand } from './commands/trace.ts';
 import { upCommand } from './commands/up.ts';
 import { vmImageCommand } from './commands/vm-image.ts';
 import { Lab } from './lab.ts';
@@ -146,6 +147,19 @@ program
   .action(
     finish(async (client: string, target: string, { name, json }: { name: string; json: boolean }) =>
       probeCommand(await Lab.attach(name), client, target, json),
+    ),
+  );
+
+program
+  .command('trace')
+  .argument('<client>')
+  .argument('<target>', 'udp://ADDRESS:PORT or tcp://ADDRESS:PORT')
+  .addOption(nameOption())
+  .option('--json', 'for scripts', false)
+  .description('one exchange hop by hop: which host, which rule, the addresses before and after')
+  .action(
+    finish(async (client: string, target: string, { name, json }: { name: string; json: boolean }) =>
+      traceCommand(await Lab.attach(name), client, target, json),
     ),
   );
 

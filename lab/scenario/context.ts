@@ -24,7 +24,7 @@ import {
 } from './kuport-objects.ts';
 import { exchangeRecord, formatTarget, type ProbeOptions, Record, type Target } from './record.ts';
 import { Teardown } from './teardown.ts';
-import { witness } from './witness.ts';
+import { type WitnessOptions, witness } from './witness.ts';
 
 /** An agent that has a change in hand is done in tens of milliseconds; this is for a loaded machine. */
 const programmedMs = 5000;
@@ -207,26 +207,16 @@ export class ScenarioContext {
     if (this.#toldKinds.has(kind)) return this.exchange(client, target, options);
     this.#toldKinds.add(kind);
     const others = this.record.exchanges.length;
-    const { result, story } = await this.#witness(
-      options.note ?? `${client.name} ${formatTarget(target)}`,
-      client,
-      target,
-      options,
-      pod,
-    );
+    const title = options.note ?? `${client.name} ${formatTarget(target)}`;
+    const { result, story } = await this.#witness({ title, client, target, pod: pod?.record }, options);
     // What others sent meanwhile has moved the same counters: such a story would be about all of them.
     if (this.record.exchanges.length === others + 1) this.record.stories.push(story);
     return result;
   }
 
-  async #witness(
-    title: string,
-    client: Client,
-    target: Target,
-    options: ProbeOptions,
-    pod?: Pod,
-  ): Promise<{ result: ProbeResult; story: Story }> {
-    return witness(this.lab, { title, client, target, ...(pod === undefined ? {} : { pod: pod.record }) }, async () => {
+  #witness(about: WitnessOptions, options: ProbeOptions): Promise<{ result: ProbeResult; story: Story }> {
+    const { client, target } = about;
+    return witness(this.lab, about, async () => {
       const result = await this.exchange(client, target, options);
       return { result, record: exchangeRecord(client.name, client.address, target, result, options.note) };
     });
@@ -237,8 +227,9 @@ export class ScenarioContext {
     if (this.diagnosis !== undefined) return;
     let story = this.record.stories.find((each) => each.difference !== undefined);
     if (story === undefined) {
-      const note = 'the same once more, to see how far it gets';
-      ({ story } = await this.#witness(note, client, target, { ...options, note }, pod));
+      const title = 'the same once more, to see how far it gets';
+      const about = { title, client, target, pod: pod.record, thorough: true };
+      ({ story } = await this.#witness(about, { ...options, note: title }));
       this.record.stories.push(story);
     }
     this.diagnosis =

@@ -10,12 +10,17 @@ import type { Client } from '../topology/topology.ts';
 import type { PodRecord } from '../workload/objects.ts';
 import type { Target } from './record.ts';
 
+/** What a story has to know of the pod that is to be reached. */
+export type WitnessedPod = Pick<PodRecord, 'name' | 'node' | 'address'>;
+
 export interface WitnessOptions {
   title: string;
   client: Client;
   target: Target;
   /** Where it should have got to; undefined for an exchange of which nothing is expected. */
-  pod?: PodRecord;
+  pod?: WitnessedPod | undefined;
+  /** Also what other rules than kuport's have counted: takes three times as long, and tells who dropped a packet. */
+  thorough?: boolean;
 }
 
 interface Watched {
@@ -35,11 +40,16 @@ function watchedHosts(lab: Lab): Watched[] {
 /** @param exchange makes one exchange and tells how the client saw it */
 export async function witness(
   lab: Lab,
-  { title, client, target, pod }: WitnessOptions,
+  { title, client, target, pod, thorough = false }: WitnessOptions,
   exchange: () => Promise<{ result: ProbeResult; record: Exchange }>,
 ): Promise<{ result: ProbeResult; story: Story }> {
   const watched = watchedHosts(lab);
-  const look = () => Promise.all(watched.map(({ name }) => snapshotCounters(lab.host(name))));
+  const look = () =>
+    Promise.all(
+      watched.map(({ name, role }) =>
+        snapshotCounters(lab.host(name), role === 'router' ? 'connections' : thorough ? 'everything' : 'kuport'),
+      ),
+    );
   const before = await look();
   const { result, record } = await exchange();
   const after = await look();
@@ -63,7 +73,7 @@ function expectedWay(
   lab: Lab,
   client: Client,
   target: Target,
-  pod: PodRecord,
+  pod: WitnessedPod,
   hosts: readonly WitnessedHost[],
 ): ExpectedWay {
   const site = lab.topology.sites.find((each) => each.name === client.site);
