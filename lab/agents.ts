@@ -9,6 +9,9 @@ export const agentLog = 'agent';
 /** More than an agent writes in a run of all scenarios, in bytes: its first lines are looked for at the end of the run too. */
 const wholeLog = 4_000_000;
 
+/** For the end of a process, which may be as far away as the end of the lab: a timer cannot be longer. Milliseconds. */
+const longestWaitMs = 2 ** 31 - 1;
+
 /** Where an agent answers /healthz, /readyz and /metrics on its node. */
 export const agentHealthPort = 9440;
 
@@ -36,8 +39,10 @@ export class Agents {
       const { station } = this.#backend.host(node);
       this.#running.set(node, {
         pid,
-        // Its end is reported to the driver that started it; here it shows in `lab status`.
-        ended: new Promise(() => undefined),
+        // Its exit is told to the driver that started it: another one has to ask, and only when somebody waits for it.
+        get ended() {
+          return station.request('awaitEnd', { pid }, { timeoutMs: longestWaitMs });
+        },
         kill: async (signal) => {
           await station.request('kill', { pid, signal });
         },

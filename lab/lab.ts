@@ -52,6 +52,8 @@ const apiServerReadyMs = 10_000;
 
 export class Lab {
   readonly state: LabState;
+  /** True for a lab that another command brought up: it is not this one's to end. */
+  readonly attached: boolean;
   readonly backend: Backend;
   readonly cluster: ClusterClient;
   readonly agents: Agents;
@@ -75,6 +77,7 @@ export class Lab {
     this.agents = agents;
     this.#connection = connection;
     this.#holder = holder;
+    this.attached = holder === null;
     this.nodes = cniNodes(state.topology);
     this.pace = new Pace(state.pace);
     this.workload = new Workload(backend, cluster, this.nodes);
@@ -206,8 +209,14 @@ export class Lab {
     return found?.router === undefined ? null : this.backend.host(routerName(found));
   }
 
+  /** Tells the holder which agents run now: scenarios end some and start others, and a later command adopts them. */
+  async saveAgents(): Promise<void> {
+    await this.#connection.request('setState', { state: { ...this.state, agents: this.agents.pids } });
+  }
+
   /** Lets the lab go on without this process. */
   async letGo(): Promise<void> {
+    await this.saveAgents();
     await this.#holder?.letGo();
     this.#connection.close();
   }

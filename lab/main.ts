@@ -1,5 +1,5 @@
 /** The `lab` command: wiring only. */
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { agentLog } from './agents.ts';
 import { labsFolder, listLabs, sweepDeadLabs } from './backends/netns/state-folder.ts';
 import { defaultKernel, kernelReleases } from './backends/vm/image/kernels.ts';
@@ -16,11 +16,13 @@ import { probeCommand } from './commands/probe.ts';
 import { scenariosCommand } from './commands/scenarios.ts';
 import { soakCommand } from './commands/soak.ts';
 import { statusCommand } from './commands/status.ts';
+import { traceCommand } from './commands/trace.ts';
 import { upCommand } from './commands/up.ts';
 import { vmImageCommand } from './commands/vm-image.ts';
 import { wholeNumber } from './commands/whole-number.ts';
 import { Lab } from './lab.ts';
 import { preflight, widenPath } from './preflight/preflight.ts';
+import { newSeed } from './random.ts';
 import { formatError } from './terminal/messages.ts';
 import { openTerminal } from './terminal/terminal.ts';
 import { builtInTopologies } from './topology/load.ts';
@@ -39,6 +41,11 @@ const explained = new Set([
   'HostCommandError',
 ]);
 
+// A reader that has seen enough, such as head, is no error of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 widenPath();
 const program = new Command('lab')
   .description('a multi-site Kubernetes-like cluster on one Linux machine, in private namespaces')
@@ -51,6 +58,19 @@ const nameOption = (): Option => new Option('--name <name>', 'which lab').defaul
 async function enterHost(name: string, host: string, argv: readonly string[]): Promise<number> {
   const lab = await Lab.attach(name);
   return lab.backend.enter(host, argv);
+}
+
+/** @throws InvalidArgumentError for what is no whole number of at least 1 */
+function countOf(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number of at least 1.');
+  return count;
+}
+
+/** @throws InvalidArgumentError for what is no whole number */
+function seedOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('A seed is a whole number of at most nine digits.');
+  return Number(text);
 }
 
 /** Runs an action and ends with its exit status, whatever is still open. */
@@ -131,6 +151,19 @@ program
   .action(
     finish(async (client: string, target: string, { name, json }: { name: string; json: boolean }) =>
       probeCommand(await Lab.attach(name), client, target, json),
+    ),
+  );
+
+program
+  .command('trace')
+  .argument('<client>')
+  .argument('<target>', 'udp://ADDRESS:PORT or tcp://ADDRESS:PORT')
+  .addOption(nameOption())
+  .option('--json', 'for scripts', false)
+  .description('one exchange hop by hop: which host, which rule, the addresses before and after')
+  .action(
+    finish(async (client: string, target: string, { name, json }: { name: string; json: boolean }) =>
+      traceCommand(await Lab.attach(name), client, target, json),
     ),
   );
 
@@ -245,30 +278,50 @@ program
 
 addBackendOptions(program.command('scenarios'))
   .argument('[filters...]', 'parts of scenario names; all without')
+  .option('--filter <part...>', 'the same as an option')
   .option('--topology <topology>', 'topology to boot', 'home-edge')
-  .option('--name <name>', 'name of the lab it boots', `scenarios-${process.pid}`)
+  .option('--name <name>', 'a lab that is up: run there and leave it up; else the name of the one it boots')
   .option('--report <folder>', 'where the report goes', reportFolder)
   .option('--list', 'only list them', false)
   .option('--json', 'results on standard output, progress on standard error', false)
-  .description('boot a lab, run scenarios, write out/report, take the lab down')
+  .option('--repeat <number>', 'run the whole list this many times', countOf, 1)
+  .option('--shuffle [seed]', 'in an order that the seed decides, another one each round', seedOf)
+  .option('--jobs <number>', 'labs side by side, each of which takes the next scenario', countOf, 1)
+  .option('--keep-on-failure', 'stop at the first that does not pass and leave the lab as it is', false)
+  .description('run scenarios on a lab of its own or one that is up, write out/report')
   .action(
     finish(
       (
         filters: string[],
         options: {
+          filter?: string[];
           topology: string;
-          name: string;
+          name?: string;
           report: string;
           list: boolean;
           json: boolean;
+          repeat: number;
+          shuffle?: number | true;
+          jobs: number;
+          keepOnFailure: boolean;
         } & BackendOptions,
-      ) => scenariosCommand({ ...options, filters, backend: options }),
+      ) => {
+        const { shuffle, filter = [], name = `scenarios-${process.pid}`, ...rest } = options;
+        const seed = shuffle === true ? newSeed() : shuffle;
+        return scenariosCommand({
+          ...rest,
+          name,
+          filters: [...filters, ...filter],
+          backend: options,
+          ...(seed === undefined ? {} : { seed }),
+        });
+      },
     ),
   );
 
 addBackendOptions(program.command('soak'))
   .option('--kills <number>', 'how many times to kill', (text) => wholeNumber(text, 1), 50)
-  .option('--seed <number>', 'seed of the random moments', (text) => wholeNumber(text, 0), Date.now() % 1_000_000)
+  .option('--seed <number>', 'seed of the random moments', (text) => wholeNumber(text, 0), newSeed())
   .description('kill driver and holder at random moments and compare the host before and after')
   .action(
     finish(({ kills, seed, ...backend }: { kills: number; seed: number } & BackendOptions) =>

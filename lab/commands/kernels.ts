@@ -8,7 +8,7 @@ import { Progress } from '../terminal/progress.ts';
 import { summaryLine } from '../terminal/scenario-table.ts';
 import { formatTable } from '../terminal/table.ts';
 import { openTerminal } from '../terminal/terminal.ts';
-import { runLab } from './scenarios.ts';
+import { runOnLabs } from './run-labs.ts';
 
 export interface KernelsOptions {
   filters: string[];
@@ -30,7 +30,7 @@ export async function kernelsCommand(options: KernelsOptions): Promise<number> {
   const runs: KernelRun[] = [];
   for (const kernel of options.kernel) {
     const report = join(folder, kernel);
-    const { run, page } = await runLab(
+    const { run, page } = await runOnLabs(
       {
         ...{ topology: options.topology, filters: options.filters, report, name: `kernel-${kernel.replace('.', '-')}` },
         backend: {

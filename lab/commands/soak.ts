@@ -10,6 +10,7 @@ import { $ } from 'zx';
 import { labsFolder, readHolderRecord, sweepDeadLabs } from '../backends/netns/state-folder.ts';
 import { preflight } from '../preflight/preflight.ts';
 import { projectRoot } from '../project.ts';
+import { random } from '../random.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { openTerminal } from '../terminal/terminal.ts';
 import { waitFor } from '../wait.ts';
@@ -24,17 +25,6 @@ const runMs = { netns: 6000, vm: 60_000 } as const;
 
 /** After a kill everything must be gone within this, in milliseconds. */
 const goneMs = 5000;
-
-/** A small generator with a seed, so that a failing moment can be tried again (mulberry32, public domain). */
-function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** All that a lab could leave on a host, as text: links, namespaces, rules, routes, nft tables, mounts. */
 export async function hostState(): Promise<string> {

@@ -9,40 +9,72 @@ import { sectionScript, splitSections } from './sections.ts';
 export type { ConntrackEntry, ConntrackTuple } from './conntrack-entries.ts';
 export type { CounterReading } from './nft-counters.ts';
 
+export interface DeviceAddress {
+  device: string;
+  address: string;
+}
+
 export interface CounterSnapshot {
   host: string;
   counters: CounterReading[];
+  /** IPv4 addresses, which say whose device a packet was sent to. */
+  addresses: DeviceAddress[];
   conntrack: ConntrackEntry[];
 }
 
 /** The devices whose statistics tell where a packet went: kuport's links, the CNI's tunnel, the mesh. */
 const COUNTED_DEVICES = /^(kup-.*|cilium_vxlan|wt0)$/;
 
-const COMMANDS = [
-  { name: 'nft-json', command: 'nft -j list ruleset' },
-  { name: 'nft-text', command: 'nft -a list ruleset' },
-  { name: 'links', command: 'ip -json -s link' },
-  // conntrack reports how many entries it showed on stderr, which is no error.
-  { name: 'conntrack', command: 'conntrack -L -o extended' },
-];
+// The kernel's own list is the same and takes 4 ms where the command takes 25; not every kernel has it.
+const conntrackCommand = '[ -r /proc/net/nf_conntrack ] && cat /proc/net/nf_conntrack || conntrack -L -o extended';
+
+const LINKS = { name: 'links', command: 'ip -json -s address' };
+
+const COMMANDS = {
+  everything: [
+    { name: 'nft-json', command: 'nft -j list ruleset' },
+    { name: 'nft-text', command: 'nft -a list ruleset' },
+    LINKS,
+    { name: 'conntrack', command: conntrackCommand },
+  ],
+  // A third of the time; a node may have no such table.
+  kuport: [
+    { name: 'nft-json', command: 'nft -j list table ip kuport 2>/dev/null || echo \'{"nftables":[]}\'' },
+    { name: 'nft-text', command: 'nft -a list table ip kuport 2>/dev/null || true' },
+    LINKS,
+    { name: 'conntrack', command: conntrackCommand },
+  ],
+  connections: [LINKS, { name: 'conntrack', command: conntrackCommand }],
+};
+
+/** What is looked at: all rules, those of kuport's own table, or none, each with links and tracked connections. */
+export type SnapshotScope = keyof typeof COMMANDS;
 
 /**
  * Reads all counters of a host in one process there.
  * @throws Error naming host, command and stderr when one of the commands fails: half a snapshot would compare as zeros.
  */
-export async function snapshotCounters(host: Pick<Host, 'name' | 'exec'>): Promise<CounterSnapshot> {
-  const result = await host.exec(['sh', '-s'], { input: sectionScript(COMMANDS) });
+export async function snapshotCounters(
+  host: Pick<Host, 'name' | 'exec'>,
+  scope: SnapshotScope = 'everything',
+): Promise<CounterSnapshot> {
+  const commands = COMMANDS[scope];
+  const result = await host.exec(['sh', '-s'], { input: sectionScript(commands) });
   const sections = splitSections(result.stdout);
   const output = (name: string): string => {
     const section = sections.get(name);
     if (section?.code === 0) return section.stdout;
-    const command = COMMANDS.find((each) => each.name === name)?.command;
+    const command = commands.find((each) => each.name === name)?.command;
     const stderr = result.stderr.trim();
     throw new Error(`${host.name}: \`${command}\` exited ${section?.code ?? 'without a word'}: ${stderr}`);
   };
   return {
     host: host.name,
-    counters: [...parseNftCounters(output('nft-json'), output('nft-text')), ...parseLinkCounters(output('links'))],
+    counters: [
+      ...(scope === 'connections' ? [] : parseNftCounters(output('nft-json'), output('nft-text'))),
+      ...parseLinkCounters(output('links')),
+    ],
+    addresses: parseAddresses(output('links')),
     conntrack: parseConntrack(output('conntrack')),
   };
 }
@@ -50,6 +82,7 @@ export async function snapshotCounters(host: Pick<Host, 'name' | 'exec'>): Promi
 const linkList = z.array(
   z.looseObject({
     ifname: z.string(),
+    addr_info: z.array(z.looseObject({ family: z.string(), local: z.string().optional() })).default([]),
     stats64: z.object({
       rx: z.looseObject({ packets: z.number(), bytes: z.number(), errors: z.number(), dropped: z.number() }),
       tx: z.looseObject({
@@ -63,7 +96,18 @@ const linkList = z.array(
   }),
 );
 
-/** Statistics of the counted devices from `ip -json -s link`. */
+/** IPv4 addresses of all devices from `ip -json -s address`. */
+function parseAddresses(json: string): DeviceAddress[] {
+  return linkList
+    .parse(JSON.parse(json))
+    .flatMap(({ ifname, addr_info }) =>
+      addr_info.flatMap(({ family, local }) =>
+        family === 'inet' && local !== undefined ? [{ device: ifname, address: local }] : [],
+      ),
+    );
+}
+
+/** Statistics of the counted devices from `ip -json -s address`. */
 export function parseLinkCounters(json: string): CounterReading[] {
   return linkList.parse(JSON.parse(json)).flatMap(({ ifname, stats64: { rx, tx } }) => {
     if (!COUNTED_DEVICES.test(ifname)) return [];

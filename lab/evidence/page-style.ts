@@ -110,8 +110,20 @@ td small{display:block;color:var(--quiet);font-size:.8125rem}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:14px 24px;margin-top:16px}
 .facts dt{color:var(--quiet);font-size:.875rem}
 .facts dd{overflow-wrap:anywhere}
+.told{display:grid;grid-template-columns:minmax(0,340px) minmax(0,1fr);gap:16px 36px;align-items:start}
+.hops{display:grid;gap:16px}
+.hops .ordinal{display:inline-block;min-width:1.6em;height:1.6em;line-height:1.6em;text-align:center;border:1px solid var(--line);border-radius:99px;font-size:.8125rem;color:var(--quiet)}
+.addresses code{font-size:.8125rem}
+.addresses b{color:var(--accent);font-weight:650}
+.rules{margin-top:4px;display:grid;gap:2px;font-size:.8125rem;color:var(--quiet)}
+.rules li{overflow-wrap:anywhere}
+.rules .delta{display:inline-block;min-width:2.4em;color:var(--ink)}
+.rules code{font-size:.75rem;color:var(--ink)}
+.difference{margin-bottom:12px;max-width:80ch;overflow-wrap:anywhere}
+.difference strong{color:var(--failed)}
 @media (min-width:900px){.checks li>div{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,2fr);column-gap:24px}.checks .title{grid-row:1/span 2}.checks .values{line-height:1.7}}
 @media (max-width:720px){
+.told{grid-template-columns:minmax(0,1fr)}
 body{padding:32px 16px 64px}
 h2{margin-top:48px}
 .scenario>summary{grid-template-columns:1fr auto;padding:14px 14px}

@@ -74,6 +74,43 @@ export interface CounterTable {
   rows: CounterRow[];
 }
 
+/** Addresses of a packet, `address:port` each. */
+export interface PacketAddresses {
+  source: string;
+  destination: string;
+}
+
+/** A host that one exchange passed through, as its connection tracking and its counters tell. */
+export interface Hop {
+  host: string;
+  role: 'router' | 'node';
+  /** The request as it came in and as it went out. */
+  arrived: PacketAddresses;
+  left: PacketAddresses;
+  /** Whose device has the address it was sent to: `worker-b's kup-a8dc8e71`; absent for what is no host's. */
+  sentTo?: string;
+  /** Something came back through here. */
+  answered: boolean;
+  /** Connection mark, 0 for none. */
+  mark: number;
+  /** The entry as conntrack prints it. */
+  entry: string;
+  /** kuport's counters, its links' and those of rules that drop, which moved here. */
+  moved: CounterRow[];
+}
+
+/** One exchange, hop by hop, by what the hosts counted and tracked: nothing in it is what should have happened. */
+export interface Story {
+  /** What the exchange was for. */
+  title: string;
+  exchange: Exchange;
+  hops: Hop[];
+  /** Counters before and after it, moved or not, of every host that took part. */
+  counters: CounterTable[];
+  /** The first hop where what was seen is not what was expected, as a sentence; absent where nothing differs. */
+  difference?: string;
+}
+
 export interface Failure {
   message: string;
   stack?: string;
@@ -85,12 +122,17 @@ export interface ScenarioResult {
   /** What it proves, as one sentence. */
   sentence: string;
   verdict: Verdict;
+  /** Which time round, from 1, where a run repeats its scenarios. */
+  round?: number;
+  /** The lab it ran on, where several stood side by side. */
+  lab?: string;
   /** Why the verdict is not `passed`. */
   reason?: string;
   milliseconds: number;
   checks: Check[];
   exchanges: Exchange[];
   counters: CounterTable[];
+  stories?: Story[];
   /** Folder with what the hosts held, relative to the report's folder: `evidence/single/cross-node`. */
   evidenceFolder?: string;
   /** What most likely went wrong, in words, when something looked for a cause. */
@@ -122,6 +164,8 @@ export interface Run {
   /** In the order in which they took place. */
   phases: Phase[];
   scenarios: ScenarioResult[];
+  /** Rounds, labs side by side, and the seed of the order where it was shuffled. */
+  plan?: { repeat: number; jobs: number; seed?: number };
   /** Set when the lab itself did not come up: then there are few scenarios or none, and the run has failed. */
   setupFailure?: Failure & { evidenceFolder?: string };
 }

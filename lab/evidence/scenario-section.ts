@@ -1,9 +1,10 @@
 /** One scenario in the report: a line to read, and below it everything that was measured. */
 import { formatDuration } from '../terminal/duration.ts';
-import { hasMoved } from './counters.ts';
+import { countersPart } from './counter-tables.ts';
 import { type Markup, markup } from './markup.ts';
-import type { Check, Count, CounterRow, CounterTable, Exchange, Run, ScenarioResult, Verdict } from './results.ts';
+import type { Check, Exchange, Run, ScenarioResult, Verdict } from './results.ts';
 import { acceptingNodeOf, answeredAsDialled, groupExchanges, sequenceSvg } from './sequence-svg.ts';
+import { storyPart } from './story-section.ts';
 
 const SIGNS: Record<Verdict, string> = { passed: '✓', failed: '✗', error: '!', skipped: '–' };
 
@@ -25,8 +26,9 @@ export function scenarioSection(scenario: ScenarioResult, run: Run): Markup {
 <div class="body">
 ${scenario.verdict !== 'passed' && failurePart(scenario)}
 ${scenario.checks.length > 0 && checksPart(scenario.checks)}
-${scenario.exchanges.length > 0 && exchangesPart(scenario.exchanges, run)}
-${scenario.counters.some((table) => table.rows.length > 0) && countersPart(scenario.counters)}
+${(scenario.stories ?? []).map(storyPart)}
+${scenario.exchanges.length > 0 && exchangesPart(scenario, run)}
+${scenario.counters.some((table) => table.rows.length > 0) && markup`<section><h4>Counters</h4>${countersPart(scenario.counters)}</section>`}
 </div>
 </details>
 `;
@@ -65,11 +67,11 @@ ${
 )}</ul></section>`;
 }
 
-function exchangesPart(exchanges: readonly Exchange[], run: Run): Markup {
-  const groups = groupExchanges(exchanges);
+/** Drawn by what both ends saw only where no story tells more. */
+function exchangesPart({ exchanges, stories = [] }: ScenarioResult, run: Run): Markup {
+  const groups = stories.length > 0 ? [] : groupExchanges(exchanges);
   return markup`<section><h4>Exchanges</h4>
-<div class="figures">
-${groups.map((group) => figure(group, run))}</div>
+${groups.length > 0 && markup`<div class="figures">${groups.map((group) => figure(group, run))}</div>`}
 <details class="more"><summary>${exchanges.length === 1 ? 'The exchange' : `All ${exchanges.length} exchanges`} as a table</summary>
 <div class="scroll" tabindex="0" role="region" aria-label="Exchanges"><table class="exchanges">
 <thead><tr><th>Client</th><th>Dialled</th><th>Pod saw</th><th>Answer from</th><th class="number">Round trip</th></tr></thead>
@@ -107,36 +109,4 @@ function exchangeRow(exchange: Exchange, run: Run): Markup {
 <td${isWrong && markup` class="wrong"`}>${exchange.answerFrom === null ? exchange.outcome : markup`<code>${exchange.answerFrom}</code>`}${isWrong && markup`<small>not the address dialled</small>`}</td>
 <td class="number">${exchange.roundTripMs === null ? '–' : formatDuration(exchange.roundTripMs)}</td></tr>
 `;
-}
-
-function countersPart(tables: readonly CounterTable[]): Markup {
-  return markup`<section><h4>Counters</h4>
-${tables
-  .filter((table) => table.rows.length > 0)
-  .map(
-    (
-      table,
-    ) => markup`<div class="scroll" tabindex="0" role="region" aria-label="Counters of ${table.host}"><table class="counters">
-<caption><strong>${table.host}</strong>${table.about && markup` <span class="quiet">${table.about}</span>`}</caption>
-<thead><tr><th>Counter</th><th class="number">Before</th><th class="number">After</th><th class="number">Moved by</th></tr></thead>
-<tbody>
-${table.rows.map(counterRow)}</tbody></table></div>
-`,
-  )}</section>`;
-}
-
-function counterRow(row: CounterRow): Markup {
-  const moved = row.after.packets - row.before.packets;
-  const sign = moved > 0 ? '+' : moved < 0 ? '−' : '';
-  return markup`<tr${hasMoved(row) && markup` class="moved"`}><td><span class="subject">${row.subject}</span><span class="place">${row.place}${row.text && markup` · <code>${row.text}</code>`}</span></td><td class="number">${countCell(row.before)}</td><td class="number">${countCell(row.after)}</td><td class="number delta">${sign}${grouped(Math.abs(moved))}</td></tr>
-`;
-}
-
-function countCell(count: Count): Markup {
-  return markup`${grouped(count.packets)}${count.bytes !== null && markup`<span class="bytes">${grouped(count.bytes)} bytes</span>`}`;
-}
-
-/** Thousands apart by a narrow no-break space. */
-function grouped(value: number): string {
-  return String(value).replaceAll(/\B(?=(\d{3})+$)/g, '\u202f');
 }

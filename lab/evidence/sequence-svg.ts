@@ -5,16 +5,16 @@ import type { Exchange } from './results.ts';
 import { nodeWithAddress, type TopologyPicture } from './topology-picture.ts';
 
 /** Narrow enough for a phone; a wide page shows several side by side. */
-const WIDTH = 340;
+export const WIDTH = 340;
 const LEFT = 34;
-const HEAD = 40;
+export const LANE_HEAD = 40;
 
-interface Lane {
+export interface Lane {
   name: string;
   role: string;
 }
 
-interface Message {
+export interface Message {
   from: number;
   to: number;
   tone: 'request' | 'answer' | 'wrong' | 'refused' | 'lost';
@@ -49,21 +49,30 @@ export function answeredAsDialled(exchange: Exchange): boolean {
 export function sequenceSvg(exchange: Exchange, topology: TopologyPicture): Markup {
   const lanes = lanesOf(exchange, topology);
   const messages = messagesOf(exchange, lanes);
-  const spacing = (WIDTH - 2 * LEFT) / Math.max(1, lanes.length - 1);
-  const laneX = (lane: number): number => LEFT + lane * spacing;
-
-  let y = HEAD + 6;
+  const at = laneX(lanes.length);
+  let y = LANE_HEAD + 6;
   const drawn = messages.map((message) => {
     y += 8 + message.labels.length * 15;
-    const row = drawMessage(message, laneX, y);
+    const row = drawMessage(message, at, y);
     y += 10;
     return row;
   });
   const height = y + 6;
   return markup`<svg class="sequence" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" aria-hidden="true">
-${lanes.map((lane, index) => drawLane(lane, laneX(index), height))}
+${drawLanes(lanes, at, height)}
 ${drawn}
 </svg>`;
+}
+
+/** Where each of so many lanes stands. */
+export function laneX(lanes: number): (lane: number) => number {
+  const spacing = (WIDTH - 2 * LEFT) / Math.max(1, lanes - 1);
+  return (lane) => LEFT + lane * spacing;
+}
+
+export function drawLanes(lanes: readonly Lane[], at: (lane: number) => number, height: number): Markup[] {
+  const room = Math.floor((WIDTH - 2 * LEFT) / Math.max(1, lanes.length - 1) / 6.2);
+  return lanes.map((lane, index) => drawLane(lane, at(index), height, room));
 }
 
 function lanesOf(exchange: Exchange, topology: TopologyPicture): Lane[] {
@@ -113,18 +122,24 @@ function messagesOf(exchange: Exchange, lanes: readonly Lane[]): Message[] {
   return messages;
 }
 
-function drawLane({ name, role }: Lane, x: number, height: number): Markup {
-  const shown = name.length > 13 ? `${name.slice(0, 12)}…` : name;
+/** @param room characters of a name that do not run into the next lane's */
+function drawLane({ name, role }: Lane, x: number, height: number, room: number): Markup {
+  const most = Math.min(13, room);
+  const shown = name.length > most ? `${name.slice(0, most - 1)}…` : name;
   // The outer lanes' names are wider than the margin: they keep inside the drawing.
   const half = shown.length * 3.4;
   const textX = Math.min(Math.max(x, half), WIDTH - half);
-  return markup`<line class="lane" x1="${x}" y1="${HEAD}" x2="${x}" y2="${height}"/>
+  return markup`<line class="lane" x1="${x}" y1="${LANE_HEAD}" x2="${x}" y2="${height}"/>
 <text class="lane-name" x="${textX}" y="14" text-anchor="middle">${shown}</text>
 <text class="lane-role" x="${textX}" y="29" text-anchor="middle">${role}</text>
 `;
 }
 
-function drawMessage({ from, to, tone, labels, via }: Message, laneX: (lane: number) => number, y: number): Markup {
+export function drawMessage(
+  { from, to, tone, labels, via }: Message,
+  laneX: (lane: number) => number,
+  y: number,
+): Markup {
   const [start, end] = [laneX(from), laneX(to)];
   const direction = end > start ? 1 : -1;
   const tip = tone === 'lost' ? start + (end - start) * 0.55 : end;

@@ -3,7 +3,7 @@ import type { Host } from '../backends/host.ts';
 import type { Fault } from '../cluster/faults.ts';
 import { type Capture, startCapture } from '../evidence/capture.ts';
 import { compare, difference, hasMoved, snapshotCounters } from '../evidence/counters.ts';
-import type { CounterRow } from '../evidence/results.ts';
+import type { CounterRow, Story } from '../evidence/results.ts';
 import type { Lab } from '../lab.ts';
 import { neighbourAbsence } from '../neighbours/absence.ts';
 import type { NeighbourName } from '../neighbours/registry.ts';
@@ -24,8 +24,9 @@ import {
   type PortMapRequest,
   portMapObject,
 } from './kuport-objects.ts';
-import { formatTarget, type ProbeOptions, Record, type Target } from './record.ts';
+import { exchangeRecord, formatTarget, type ProbeOptions, Record, type Target } from './record.ts';
 import { Teardown } from './teardown.ts';
+import { type WitnessOptions, witness } from './witness.ts';
 
 /** An agent that has a change in hand is done in tens of milliseconds; this is for a loaded machine. */
 const programmedMs = 5000;
@@ -49,6 +50,9 @@ export class ScenarioContext {
   readonly record: Record;
   readonly teardown = new Teardown();
   readonly captures: Capture[] = [];
+  /** The first hop where something went otherwise than it should, once something has. */
+  diagnosis: string | undefined;
+  readonly #toldKinds = new Set<string>();
 
   constructor(lab: Lab, namespace: string) {
     this.lab = lab;
@@ -164,9 +168,17 @@ export class ScenarioContext {
    */
   async delivers(client: Client, target: Target, pod: Pod, options: ProbeOptions = {}): Promise<ProbeResult> {
     const title = `${client.name} ${formatTarget(target)}`;
-    const result = await this.exchange(client, target, options);
+    const checksBefore = this.record.checks.length;
+    const result = await this.#told('delivery', client, target, options, pod);
+    this.#isWhatItPromises(title, client, target, pod, result);
+    if (this.record.checks.slice(checksBefore).some((check) => !check.ok))
+      await this.#lookInto(client, target, pod, options);
+    return result;
+  }
+
+  #isWhatItPromises(title: string, client: Client, target: Target, pod: Pod, result: ProbeResult): void {
     const { record } = this;
-    if (!record.same('assertion', `${title} is answered`, 'answered', result.outcome)) return result;
+    if (!record.same('assertion', `${title} is answered`, 'answered', result.outcome)) return;
     record.same(
       'assertion',
       `${title}: the answer comes from the dialled address`,
@@ -184,12 +196,51 @@ export class ScenarioContext {
       );
     } else
       record.same('assertion', `${title}: the pod sees the client's public address`, seen, result.reply?.peer ?? null);
+  }
+
+  /** An exchange; the first of its kind in a scenario is also told hop by hop. */
+  async #told(
+    kind: 'delivery' | 'silence',
+    client: Client,
+    target: Target,
+    options: ProbeOptions,
+    pod?: Pod,
+  ): Promise<ProbeResult> {
+    if (this.#toldKinds.has(kind)) return this.exchange(client, target, options);
+    this.#toldKinds.add(kind);
+    const others = this.record.exchanges.length;
+    const title = options.note ?? `${client.name} ${formatTarget(target)}`;
+    const { result, story } = await this.#witness({ title, client, target, pod: pod?.record }, options);
+    // What others sent meanwhile has moved the same counters: such a story would be about all of them.
+    if (this.record.exchanges.length === others + 1) this.record.stories.push(story);
     return result;
+  }
+
+  #witness(about: WitnessOptions, options: ProbeOptions): Promise<{ result: ProbeResult; story: Story }> {
+    const { client, target } = about;
+    return witness(this.lab, about, async () => {
+      const result = await this.exchange(client, target, options);
+      return { result, record: exchangeRecord(client.name, client.address, target, result, options.note) };
+    });
+  }
+
+  /** After a first failure: the same exchange once more, told hop by hop, unless the failed one already was. */
+  async #lookInto(client: Client, target: Target, pod: Pod, options: ProbeOptions): Promise<void> {
+    if (this.diagnosis !== undefined) return;
+    let story = this.record.stories.find((each) => each.difference !== undefined);
+    if (story === undefined) {
+      const title = 'the same once more, to see how far it gets';
+      const about = { title, client, target, pod: pod.record, thorough: true };
+      ({ story } = await this.#witness(about, { ...options, note: title }));
+      this.record.stories.push(story);
+    }
+    this.diagnosis =
+      story.difference ?? 'the same exchange right after it went as it should: what was wrong has passed';
   }
 
   /** A delivery that the rest of the scenario relies on: when it fails, nothing else here means anything. */
   async control(client: Client, target: Target, pod: Pod, note: string): Promise<void> {
-    const result = await this.exchange(client, target, { note });
+    const result = await this.#told('delivery', client, target, { note }, pod);
     const seen = this.lab.publicAddress(client);
     const ok =
       result.outcome === 'answered' &&
@@ -207,11 +258,12 @@ export class ScenarioContext {
       was,
       ok,
     );
+    if (!ok) await this.#lookInto(client, target, pod, {});
   }
 
   /** Nothing must come back. Meaningless without a control beside it. */
   async silent(client: Client, target: Target, why: string): Promise<ProbeResult> {
-    const result = await this.exchange(client, target, { timeoutMs: this.silenceMs, note: why });
+    const result = await this.#told('silence', client, target, { timeoutMs: this.silenceMs, note: why });
     this.record.same('negative', `${client.name} ${formatTarget(target)}: ${why}`, 'timeout', result.outcome);
     return result;
   }
@@ -236,7 +288,10 @@ export class ScenarioContext {
         );
       },
       { timeoutMs: this.pace.time(programmedMs), restFactor: 0 },
-    );
+    ).catch(async (error: unknown) => {
+      await this.#lookInto(client, target, pod, {});
+      throw error;
+    });
     const took = Math.round(performance.now() - begin);
     this.record.check(
       'positive control',

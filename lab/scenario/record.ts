@@ -1,6 +1,6 @@
 /** What a scenario has seen so far: exchanges, checks, counters, in the order they happened. */
 import type { Host } from '../backends/host.ts';
-import type { Check, CheckKind, CounterTable, Exchange } from '../evidence/results.ts';
+import type { Check, CheckKind, CounterTable, Exchange, Story } from '../evidence/results.ts';
 import type { Pace } from '../pace.ts';
 import type { ProbeResult, Protocol } from '../station/protocol.ts';
 
@@ -34,6 +34,7 @@ export class Record {
   readonly checks: Check[] = [];
   readonly exchanges: Exchange[] = [];
   readonly counters: CounterTable[] = [];
+  readonly stories: Story[] = [];
   readonly #pace: Pace;
 
   constructor(pace: Pace) {
@@ -56,20 +57,7 @@ export class Record {
       { ...target, ...rest, timeoutMs },
       { timeoutMs: timeoutMs + this.#pace.time(5000) },
     );
-    this.exchanges.push({
-      client: client.name,
-      protocol: target.protocol,
-      dialled: `${target.address}:${target.port}`,
-      // An unconnected socket is bound to no address, and one that was refused tells none.
-      source: `${['', '0.0.0.0'].includes(result.source) ? clientAddress : result.source}${result.sourcePort === 0 ? '' : `:${result.sourcePort}`}`,
-      answerFrom: result.from === null ? null : `${result.from}:${result.fromPort}`,
-      podSaw: result.reply === null ? null : `${result.reply.peer}:${result.reply.peerPort}`,
-      pod: result.reply?.pod ?? null,
-      node: result.reply?.node ?? null,
-      roundTripMs: result.roundTripMs,
-      outcome: result.outcome,
-      ...(note === undefined ? {} : { note }),
-    });
+    this.exchanges.push(exchangeRecord(client.name, clientAddress, target, result, note));
     return result;
   }
 
@@ -83,4 +71,28 @@ export class Record {
   same(kind: CheckKind, title: string, expected: string | number | null, seen: string | number | null): boolean {
     return this.check(kind, title, expected, seen, expected === seen);
   }
+}
+
+/** An exchange as the report keeps it. */
+export function exchangeRecord(
+  client: string,
+  clientAddress: string,
+  target: Target,
+  result: ProbeResult,
+  note?: string,
+): Exchange {
+  return {
+    client,
+    protocol: target.protocol,
+    dialled: `${target.address}:${target.port}`,
+    // An unconnected socket is bound to no address, and one that was refused tells none.
+    source: `${['', '0.0.0.0'].includes(result.source) ? clientAddress : result.source}${result.sourcePort === 0 ? '' : `:${result.sourcePort}`}`,
+    answerFrom: result.from === null ? null : `${result.from}:${result.fromPort}`,
+    podSaw: result.reply === null ? null : `${result.reply.peer}:${result.reply.peerPort}`,
+    pod: result.reply?.pod ?? null,
+    node: result.reply?.node ?? null,
+    roundTripMs: result.roundTripMs,
+    outcome: result.outcome,
+    ...(note === undefined ? {} : { note }),
+  };
 }

@@ -9,11 +9,22 @@ import type { Lab } from '../lab.ts';
 import { awaitCleanHosts } from './clean-hosts.ts';
 import { ScenarioContext } from './context.ts';
 import type { NamedScenario } from './discover.ts';
+import type { QueuedScenario } from './queue.ts';
 
 export interface RunnerOptions {
   reportFolder: string;
-  onStart?(scenario: NamedScenario): void;
+  /** Stop at the first scenario that does not pass, and leave everything as that one left it. */
+  keepOnFailure?: boolean;
+  onStart?(queued: QueuedScenario): void;
   onResult?(result: ScenarioResult): void;
+}
+
+export interface LabRun {
+  results: ScenarioResult[];
+  /** The scenario whose pods, objects and rules are still there; null when everything has been cleared away. */
+  kept: ScenarioResult | null;
+  /** Why this lab took no more scenarios before the queue was empty. */
+  dead: string | null;
 }
 
 const defaultTimeoutMs = 30_000;
@@ -28,31 +39,36 @@ export function evidenceSources(hosts: readonly Host[], captures: readonly Captu
   }));
 }
 
-export async function runScenarios(
-  lab: Lab,
-  scenarios: readonly NamedScenario[],
-  options: RunnerOptions,
-): Promise<ScenarioResult[]> {
+/** Takes scenarios from the queue, which other labs may draw from as well, until it is empty or this lab can do no more. */
+export async function runScenarios(lab: Lab, queue: QueuedScenario[], options: RunnerOptions): Promise<LabRun> {
   const results: ScenarioResult[] = [];
-  let dead: string | null = null;
-  for (const [index, scenario] of scenarios.entries()) {
-    if (dead !== null) {
-      results.push({ ...skipped(scenario, `not run: ${dead}`), verdict: 'error' });
-      continue;
-    }
-    const missing = missingFor(scenario, lab);
+  let taken = 0;
+  for (let queued = queue.shift(); queued !== undefined; queued = queue.shift()) {
+    const missing = missingFor(queued.scenario, lab);
     if (missing !== null) {
-      results.push(skipped(scenario, missing));
+      results.push(notRun(queued, 'skipped', missing));
       continue;
     }
-    options.onStart?.(scenario);
-    const result = await runScenario(lab, scenario, `s${index + 1}`, options);
+    options.onStart?.(queued);
+    const result = await runScenario(lab, queued, `s${++taken}`, options);
     results.push(result);
     options.onResult?.(result);
+    if (result.verdict === 'passed') continue;
+    if (options.keepOnFailure === true) return { results, kept: result, dead: null };
     // On a lab that has lost a host every further scenario would wait in vain.
-    if (result.verdict !== 'passed') dead = await deadHost(lab);
+    const dead = await deadHost(lab);
+    if (dead !== null) return { results, kept: null, dead };
   }
-  return results;
+  return { results, kept: null, dead: null };
+}
+
+/** A scenario that was wanted and has not been run. */
+export function notRun(
+  { scenario: { name, sentence }, round }: QueuedScenario,
+  verdict: 'skipped' | 'error',
+  reason: string,
+): ScenarioResult {
+  return { name, sentence, verdict, round, reason, milliseconds: 0, checks: [], exchanges: [], counters: [] };
 }
 
 /** What the first host that no longer answers says of itself; null when all answer. */
@@ -75,18 +91,11 @@ function missingFor({ ownKernels = [] }: NamedScenario, lab: Lab): string | null
   return `needs nodes with a kernel of their own, and ${shared.join(' and ')} share this one: run it with --backend vm`;
 }
 
-function skipped({ name, sentence }: NamedScenario, reason: string): ScenarioResult {
-  return {
-    ...{ name, sentence, reason, milliseconds: 0, checks: [], exchanges: [], counters: [] },
-    verdict: 'skipped',
-  };
-}
-
 async function runScenario(
   lab: Lab,
-  scenario: NamedScenario,
+  { scenario, round }: QueuedScenario,
   namespace: string,
-  { reportFolder }: RunnerOptions,
+  { reportFolder, keepOnFailure }: RunnerOptions,
 ): Promise<ScenarioResult> {
   const context = new ScenarioContext(lab, namespace);
   const begin = performance.now();
@@ -98,26 +107,41 @@ async function runScenario(
   // Before anything is cleared away: the state that failed is the evidence.
   const failing = failure !== undefined || context.record.checks.some((check) => !check.ok);
   const evidence = failing
-    ? await collectEvidence(reportFolder, scenario.name, evidenceSources(lab.backend.hosts(), context.captures))
+    ? await collectEvidence(
+        reportFolder,
+        evidenceName(scenario.name, round),
+        evidenceSources(lab.backend.hosts(), context.captures),
+      )
     : undefined;
-  const untidy = await attempt(async () => {
-    await context.teardown.run();
-    await awaitCleanHosts(lab);
-  });
+  const untidy =
+    failing && keepOnFailure === true
+      ? undefined
+      : await attempt(async () => {
+          await context.teardown.run();
+          await awaitCleanHosts(lab);
+        });
   failure ??= untidy;
-  const { checks, exchanges, counters } = context.record;
+  const { checks, exchanges, counters, stories } = context.record;
   const verdict = judge({ checks, exchanges, ...(failure === undefined ? {} : { failure }) });
   return {
     name: scenario.name,
     sentence: scenario.sentence,
+    round,
     ...verdict,
     milliseconds: performance.now() - begin,
     checks,
     exchanges,
     counters,
+    ...(stories.length === 0 ? {} : { stories }),
+    ...(context.diagnosis === undefined ? {} : { diagnosis: context.diagnosis }),
     ...(failure === undefined ? {} : { failure }),
     ...(evidence === undefined ? {} : { evidenceFolder: evidence.folder }),
   };
+}
+
+/** Each round has evidence of its own. */
+function evidenceName(scenario: string, round: number): string {
+  return round === 1 ? scenario : `${scenario}-round-${round}`;
 }
 
 async function attempt(work: () => Promise<void>): Promise<Failure | undefined> {

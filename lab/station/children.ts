@@ -10,7 +10,7 @@ type Spawn = StationOperations['spawn'];
 /** More than this from one command is a mistake, not a result: 16 MiB each of output and errors. */
 const outputLimit = 16 * 1024 * 1024;
 
-const running = new Set<number>();
+const running = new Map<number, ChildProcess>();
 
 /**
  * Each child leads a process group of its own, so that a shell's children go with it. A group outlives its leader while
@@ -49,7 +49,7 @@ function start(
   forgetEndedGroups();
   const { pid } = child;
   if (pid === undefined) return child;
-  running.add(pid);
+  running.set(pid, child);
   groups.add(pid);
   child.once('exit', () => {
     running.delete(pid);
@@ -136,6 +136,15 @@ export function spawnProcess(
 export function signalProcess({ pid, signal }: StationOperations['kill']['params']): void {
   if (!running.has(pid)) throw new Error(`${pid} is no process of this station, or it has ended`);
   process.kill(pid, signal as NodeJS.Signals);
+}
+
+/** For a driver that did not start the process itself and so hears of no exit. */
+export async function awaitEnd({
+  pid,
+}: StationOperations['awaitEnd']['params']): Promise<StationOperations['awaitEnd']['result']> {
+  const child = running.get(pid);
+  if (child === undefined) return { code: null, signal: null };
+  return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
 }
 
 /** Ends everything this station started. */

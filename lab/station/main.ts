@@ -6,7 +6,7 @@
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
-import { exec, killAll, signalProcess, spawnProcess } from './children.ts';
+import { awaitEnd, exec, killAll, signalProcess, spawnProcess } from './children.ts';
 import { push, startEcho, stopEcho, takeSightings } from './echo.ts';
 import { reportFlow, startFlow, stopFlow } from './flow.ts';
 import { probe } from './probe.ts';
@@ -45,6 +45,7 @@ const handlers: Handlers = {
     signalProcess(params);
     return {};
   },
+  awaitEnd,
   readFile: ({ path, lastBytes }) => ({ text: readText(path, lastBytes) }),
   writeFile: ({ path, text, mode }) => {
     mkdirSync(dirname(path), { recursive: true });

@@ -119,6 +119,8 @@ export interface StationOperations {
   /** Starts a process that goes on; output appended to logFile. An event `exit` tells its end. */
   spawn: { params: { argv: string[]; logFile: string; env?: Record<string, string> }; result: { pid: number } };
   kill: { params: { pid: number; signal: string }; result: Record<string, never> };
+  /** Answers when that process of this station has ended; at once when it has or never was one. */
+  awaitEnd: { params: { pid: number }; result: { code: number | null; signal: string | null } };
   readFile: { params: { path: string; lastBytes?: number }; result: { text: string } };
   writeFile: { params: { path: string; text: string; mode?: number }; result: Record<string, never> };
   echoStart: { params: EchoServerRequest; result: { server: number } };

@@ -1,5 +1,6 @@
 /** How a run went, in the terminal: the table, the reasons, and the one line that scripts look for. */
 import type { ScenarioResult, Verdict } from '../evidence/results.ts';
+import { byScenario } from '../evidence/rounds.ts';
 import { formatDuration } from './duration.ts';
 import { formatTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
@@ -20,11 +21,11 @@ export function printScenarioTable(
     error: colours.yellow,
     skipped: colours.dim,
   };
-  const rows = results.map((result) => [
-    result.name,
-    paint[result.verdict](result.verdict),
-    result.verdict === 'skipped' ? '–' : formatDuration(result.milliseconds),
-    result.sentence,
+  const rows = byScenario(results).map(({ worst, all, passed, milliseconds }) => [
+    worst.name,
+    paint[worst.verdict](all === 1 ? worst.verdict : `${passed} of ${all} passed`),
+    worst.verdict === 'skipped' && passed === 0 ? '–' : formatDuration(milliseconds),
+    worst.sentence,
   ]);
   terminal.line(
     formatTable(
@@ -37,7 +38,13 @@ export function printScenarioTable(
     if (result.verdict === 'passed') continue;
     terminal.line();
     const reason = result.reason ?? result.failure?.message ?? 'no reason was recorded';
-    terminal.line(`${paint[result.verdict](result.verdict)} ${colours.bold(result.name)}: ${reason}`);
+    const where = [
+      ...((result.round ?? 1) > 1 ? [`round ${result.round}`] : []),
+      ...(result.lab === undefined ? [] : [`lab ${result.lab}`]),
+    ];
+    terminal.line(
+      `${paint[result.verdict](result.verdict)} ${colours.bold(result.name)}${where.length === 0 ? '' : ` (${where.join(', ')})`}: ${reason}`,
+    );
     if (result.diagnosis) terminal.line(`  most likely: ${result.diagnosis}`);
     if (result.evidenceFolder) terminal.line(`  evidence: ${reportFolder}/${result.evidenceFolder}/index.txt`);
   }
