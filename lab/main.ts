@@ -195,7 +195,7 @@ program
   .description('remove the folders of labs whose processes were killed; lists what is up')
   .action(
     finish(async () => {
-      const dead = sweepDeadLabs();
+      const dead = await sweepDeadLabs();
       process.stdout.write(dead.length === 0 ? 'nothing to remove\n' : `removed ${dead.join(', ')}\n`);
       for (const { name } of listLabs()) process.stdout.write(`up: ${name} (${labsFolder()}/${name})\n`);
       return 0;

@@ -11,6 +11,7 @@ import type { BackendKind } from '../backend.ts';
 import type { HostRole } from '../host.ts';
 import { machineMac } from '../machines/mac.ts';
 import { MachineBackend, machineInstallation, machineStationCommand } from '../machines/machine-backend.ts';
+import type { MachineObserver } from '../machines/observer.ts';
 import { packPrograms } from '../machines/programs.ts';
 import type { ShellAccess } from '../machines/shell-access.ts';
 import type { HolderConnection } from '../netns/holder-connection.ts';
@@ -23,13 +24,6 @@ import { bootMachine, MachineError, restoreMachine } from './machine.ts';
 import { checkMemory } from './memory.ts';
 import { type MachineOptions, machineFiles } from './qemu.ts';
 import { ensureSavedState, reasonToSave, type SavedState } from './saved-state.ts';
-
-/** Told how each machine comes up. */
-export interface MachineObserver {
-  /** Begins a step; `machine` is a name, or what else takes time. */
-  start(what: string): { reached(milestone: string): void; done(detail: string): void; fail(reason: string): void };
-  line(text: string): void;
-}
 
 export interface VmOptions {
   topology: Topology;
