@@ -1,8 +1,11 @@
 /** A lab: a topology on a backend, with CNI, neighbours, Kubernetes API, agents and workload. What scenarios drive. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Agents } from './agents.ts';
 import type { Backend } from './backends/backend.ts';
 import type { Host } from './backends/host.ts';
 import { HolderConnection } from './backends/netns/holder-connection.ts';
+import { hasLastCommand } from './backends/netns/last-command.ts';
 import { type LaunchedHolder, launchHolder } from './backends/netns/launch.ts';
 import {
   isAlive,
@@ -12,7 +15,7 @@ import {
   removeStateFolder,
   stateFolder,
 } from './backends/netns/state-folder.ts';
-import { attachedBackend, type BackendRequest, newBackend } from './backends/request.ts';
+import { attachedBackend, type BackendRequest, isOutside, newBackend } from './backends/request.ts';
 import { ClusterClient } from './cluster/client.ts';
 import type { CniNode } from './cni/cni-node.ts';
 import { cniNodes } from './cni/cni-nodes.ts';
@@ -91,7 +94,9 @@ export class Lab {
     const { name, topology } = options;
     const neighbours = options.neighbours ?? neighbourNames;
     const phases = new Phases((phase) => options.onPhase?.(phase));
-    const holder = await phases.run('namespaces', () => launchHolder(name));
+    const holder = await phases.run('namespaces', () =>
+      launchHolder(name, options.backend !== undefined && isOutside(options.backend)),
+    );
     try {
       const backend = newBackend(name, holder.connection, options.backend ?? { kind: 'netns' }, topology);
       await phases.run('hosts', () => backend.createHosts(hostsOf(topology)));
@@ -240,6 +245,11 @@ async function endHolder(connection: HolderConnection, name: string): Promise<vo
   await connection.closed;
   const isGone = async (): Promise<true | undefined> => (record !== null && isRunning(record) ? undefined : true);
   await waitFor(`the processes of lab "${name}" to end`, isGone, { timeoutMs: 5000, intervalMs: 5 });
+  const folder = stateFolder(name);
+  if (hasLastCommand(folder)) {
+    const said = readFileSync(join(folder, 'holder.log'), 'utf8').trim().slice(-3000);
+    throw new Error(`lab "${name}" has ended, but not all it made is gone; \`lab gc\` tries again\n${said}`);
+  }
   removeStateFolder(name);
 }
 

@@ -1,5 +1,5 @@
 /** The `lab` command: wiring only. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { agentLog } from './agents.ts';
 import { labsFolder, listLabs, sweepDeadLabs } from './backends/netns/state-folder.ts';
 import { defaultKernel, kernelReleases } from './backends/vm/image/kernels.ts';
@@ -58,19 +58,6 @@ const nameOption = (): Option => new Option('--name <name>', 'which lab').defaul
 async function enterHost(name: string, host: string, argv: readonly string[]): Promise<number> {
   const lab = await Lab.attach(name);
   return lab.backend.enter(host, argv);
-}
-
-/** @throws InvalidArgumentError for what is no whole number of at least 1 */
-function countOf(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number of at least 1.');
-  return count;
-}
-
-/** @throws InvalidArgumentError for what is no whole number */
-function seedOf(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('A seed is a whole number of at most nine digits.');
-  return Number(text);
 }
 
 /** Runs an action and ends with its exit status, whatever is still open. */
@@ -232,7 +219,7 @@ program
   .description('remove the folders of labs whose processes were killed; lists what is up')
   .action(
     finish(async () => {
-      const dead = sweepDeadLabs();
+      const dead = await sweepDeadLabs();
       process.stdout.write(dead.length === 0 ? 'nothing to remove\n' : `removed ${dead.join(', ')}\n`);
       for (const { name } of listLabs()) process.stdout.write(`up: ${name} (${labsFolder()}/${name})\n`);
       return 0;
@@ -284,9 +271,16 @@ addBackendOptions(program.command('scenarios'))
   .option('--report <folder>', 'where the report goes', reportFolder)
   .option('--list', 'only list them', false)
   .option('--json', 'results on standard output, progress on standard error', false)
-  .option('--repeat <number>', 'run the whole list this many times', countOf, 1)
-  .option('--shuffle [seed]', 'in an order that the seed decides, another one each round', seedOf)
-  .option('--jobs <number>', 'labs side by side, each of which takes the next scenario', countOf, 1)
+  .option('--repeat <number>', 'run the whole list this many times', (text) => wholeNumber(text, 1), 1)
+  .option('--shuffle [seed]', 'in an order that the seed decides, another one each round', (text) =>
+    wholeNumber(text, 0),
+  )
+  .option(
+    '--jobs <number>',
+    'labs side by side, each of which takes the next scenario',
+    (text) => wholeNumber(text, 1),
+    1,
+  )
   .option('--keep-on-failure', 'stop at the first that does not pass and leave the lab as it is', false)
   .description('run scenarios on a lab of its own or one that is up, write out/report')
   .action(

@@ -2,7 +2,7 @@
 import type { Segment } from '../network/segments.ts';
 import type { Host, HostRole } from './host.ts';
 
-export type BackendKind = 'netns' | 'vm';
+export type BackendKind = 'netns' | 'vm' | 'vagrant';
 
 /** What a host is made of. */
 export type Substance = 'namespace' | 'machine';

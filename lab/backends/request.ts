@@ -3,9 +3,18 @@ import type { Backend } from './backend.ts';
 import type { Host, HostRole } from './host.ts';
 import type { HolderConnection } from './netns/holder-connection.ts';
 import { NetnsBackend } from './netns/netns-backend.ts';
+import { VagrantBackend, type VagrantOptions } from './vagrant/vagrant-backend.ts';
 import { VmBackend, type VmOptions } from './vm/vm-backend.ts';
 
-export type BackendRequest = { kind: 'netns' } | ({ kind: 'vm' } & Omit<VmOptions, 'topology'>);
+export type BackendRequest =
+  | { kind: 'netns' }
+  | ({ kind: 'vm' } & Omit<VmOptions, 'topology'>)
+  | ({ kind: 'vagrant' } & Omit<VagrantOptions, 'topology'>);
+
+/** A lab all of whose hosts are on machines that others run has no namespaces on this machine. */
+export function isOutside(request: BackendRequest): boolean {
+  return request.kind === 'vagrant';
+}
 
 /** A backend that still has to make its hosts. */
 export function newBackend(
@@ -14,9 +23,14 @@ export function newBackend(
   request: BackendRequest,
   topology: VmOptions['topology'],
 ): Backend {
-  return request.kind === 'netns'
-    ? new NetnsBackend(lab, connection)
-    : new VmBackend(lab, connection, { ...request, topology });
+  switch (request.kind) {
+    case 'netns':
+      return new NetnsBackend(lab, connection);
+    case 'vm':
+      return new VmBackend(lab, connection, { ...request, topology });
+    case 'vagrant':
+      return new VagrantBackend(lab, connection, { ...request, topology });
+  }
 }
 
 /** The backend of a lab that is up, with the hosts it has and the pods that were started since. */
@@ -26,7 +40,7 @@ export async function attachedBackend(
   kind: Backend['kind'],
   hosts: readonly Pick<Host, 'name' | 'role'>[],
 ): Promise<Backend> {
-  const backend = kind === 'netns' ? new NetnsBackend(lab, connection) : new VmBackend(lab, connection, null);
+  const backend = emptyBackend(lab, connection, kind);
   const stations = await connection.request('stations', {});
   const machineOf = new Map(stations.map((station) => [station.host, station.machine]));
   const pods = stations
@@ -34,4 +48,15 @@ export async function attachedBackend(
     .map((station) => ({ name: station.host, role: 'pod' as HostRole }));
   backend.adopt([...hosts, ...pods].map((host) => ({ ...host, machine: machineOf.get(host.name) ?? null })));
   return backend;
+}
+
+function emptyBackend(lab: string, connection: HolderConnection, kind: Backend['kind']): NetnsBackend {
+  switch (kind) {
+    case 'netns':
+      return new NetnsBackend(lab, connection);
+    case 'vm':
+      return new VmBackend(lab, connection, null);
+    case 'vagrant':
+      return new VagrantBackend(lab, connection, null);
+  }
 }

@@ -36,8 +36,10 @@ export async function boot(
   progress: Progress,
   report = reportFolder,
 ): Promise<Lab> {
-  await preflight({ install: true, forMachines: backend.backend === 'vm', say: (line) => progress.line(line) });
-  sweepDeadLabs();
+  // Vagrant's machines bring all else themselves.
+  if (backend.backend !== 'vagrant')
+    await preflight({ install: true, forMachines: backend.backend === 'vm', say: (line) => progress.line(line) });
+  await sweepDeadLabs();
   const request = await backendRequest(backend, options.topology, progress);
   let hosts: Host[] = [];
   let evidenceFolder: string | null = null;

@@ -83,7 +83,8 @@ async function ended(child: ChildProcess): Promise<void> {
 /** The options that make a driver use the same backend. */
 function backendWords({ backend, kernel, machines, cold }: BackendOptions): string[] {
   return [
-    ...['--backend', backend, '--kernel', kernel],
+    ...['--backend', backend],
+    ...(kernel === undefined ? [] : ['--kernel', kernel]),
     ...(machines === undefined ? [] : ['--machines', machines]),
     ...(cold ? ['--cold'] : []),
   ];
@@ -92,13 +93,15 @@ function backendWords({ backend, kernel, machines, cold }: BackendOptions): stri
 /** @returns exit status: 0 when nothing was ever left behind */
 export async function soakCommand(kills: number, seed: number, backend: BackendOptions): Promise<number> {
   const terminal = openTerminal();
-  await preflight({ install: true, forMachines: backend.backend === 'vm', say: (line) => terminal.line(line) });
+  const { backend: kind } = backend;
+  if (kind === 'vagrant') throw new Error('soak is for the backends netns and vm');
+  await preflight({ install: true, forMachines: kind === 'vm', say: (line) => terminal.line(line) });
   const draw = random(seed);
   let failed = 0;
   terminal.line(`soak: ${kills} kills, seed ${seed}`);
   for (let round = 1; round <= kills; round++) {
     const victim = victims[Math.floor(draw() * victims.length)] ?? 'driver';
-    const moment = Math.floor(draw() * runMs[backend.backend]);
+    const moment = Math.floor(draw() * runMs[kind]);
     const name = `soak-${process.pid}-${round}`;
     const problem = await killOnce(name, victim, moment, backendWords(backend));
     const what = `${String(round).padStart(3)} ${victim} after ${formatDuration(moment)}`;
@@ -160,7 +163,7 @@ async function killOnce(
   }
   if (lied) return 'the driver ended with status 0 and left no results';
   // Killed together, nobody was left to remove the folder: the next command does.
-  sweepDeadLabs();
+  await sweepDeadLabs();
   if (existsSync(join(labsFolder(), name))) return `the folder ${join(labsFolder(), name)} is still there`;
   const after = await hostState();
   return after === before ? null : `the host has changed:\n--- before\n${before}--- after\n${after}`;

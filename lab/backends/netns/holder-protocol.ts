@@ -3,6 +3,7 @@
  * A message names the host whose station it is for; the empty name is the holder itself.
  */
 import type { SshTarget } from '../ssh/ssh-connection.ts';
+import type { OutsideCommand } from './last-command.ts';
 
 /** How the station of a host that is a namespace of the lab is started. */
 export interface NamespaceStart {
@@ -54,6 +55,13 @@ export interface HolderOperations {
   };
   /** Makes a unix socket of a machine appear in the lab's folder. */
   shareSocket: { params: { machine: string; remotePath: string; localPath: string }; result: Record<string, never> };
+  /**
+   * Runs a program to its end outside the lab, its output added to a file. Only for a holder that has no namespaces of its
+   * own. Ends with the lab.
+   */
+  runOutside: { params: OutsideCommand & { outputFile: string }; result: { code: number } };
+  /** What the holder runs before it ends, whatever ends it. */
+  setLastCommand: { params: OutsideCommand; result: Record<string, never> };
   /** The driver's own document about the lab, kept so that a later `lab` command finds it. */
   setState: { params: { state: unknown }; result: Record<string, never> };
   getState: { params: Record<string, never>; result: { state: unknown } };

@@ -4,6 +4,9 @@
  * the lab ever started; that is the whole of the clean-up.
  *
  * Two things end it: its standard input closing before `detach` (the driver died, however it died), and `shutdown`.
+ *
+ * The holder of a lab all of whose hosts are on machines outside has no namespaces of its own; it ends what it started
+ * outside, and runs the lab's last command.
  */
 import { rmSync } from 'node:fs';
 import net from 'node:net';
@@ -11,6 +14,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Machines } from './holder-machines.ts';
 import type { Envelope, HolderOperation, HolderOperations, StationStart } from './holder-protocol.ts';
+import { runLastCommand, writeLastCommand } from './last-command.ts';
+import { OutsidePrograms } from './outside-programs.ts';
 import { namespaceStation, type StationPipe } from './station-pipe.ts';
 
 const [stateFolder, stationProgram] = process.argv.slice(2);
@@ -34,24 +39,36 @@ const stations = new Map<string, Station>();
 /** Why a station that was there is gone. */
 const ended = new Map<string, string>();
 const machines = new Machines();
+const outside = new OutsidePrograms();
 const clients = new Set<net.Socket>();
 /** Requests under way at stations, by the number the station knows them under. */
 const pending = new Map<number, Pending>();
 let nextRequest = 1;
 let state: unknown = null;
 let detached = false;
+let ending = false;
 
-function end(): never {
+async function end(): Promise<void> {
+  if (ending) return;
+  ending = true;
+  try {
+    await outside.end();
+    await runLastCommand(stateFolder as string);
+  } catch (error) {
+    // The folder stays, with what is still to be run.
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exit(1);
+  }
   rmSync(stateFolder as string, { recursive: true, force: true });
   process.exit(0);
 }
 
 process.stdin.resume();
 process.stdin.on('end', () => {
-  if (!detached) end();
+  if (!detached) void end();
 });
 process.stdin.on('error', () => {
-  if (!detached) end();
+  if (!detached) void end();
 });
 
 function send(client: net.Socket, envelope: Envelope): void {
@@ -126,6 +143,14 @@ const handlers: Handlers = {
   openMachine: (opening) => machines.open(opening),
   runOnMachine: ({ machine, command, inputFile }) => machines.run(machine, command, inputFile),
   shareSocket: ({ machine, remotePath, localPath }) => machines.shareSocket(machine, localPath, remotePath),
+  runOutside: ({ argv, env, outputFile }) => {
+    if (ending) throw new Error('the lab is ending');
+    return outside.run({ argv, env }, outputFile);
+  },
+  setLastCommand: (command) => {
+    writeLastCommand(stateFolder as string, command);
+    return {};
+  },
   setState: (params) => {
     state = params.state;
     return {};
@@ -136,7 +161,7 @@ const handlers: Handlers = {
     return {};
   },
   shutdown: () => {
-    setImmediate(end);
+    setImmediate(() => void end());
     return {};
   },
 };

@@ -8,6 +8,7 @@ import type { Host, HostRole, Installation } from '../host.ts';
 import { StationHost } from '../station-host.ts';
 import { enterNamespace } from './enter-namespace.ts';
 import type { HolderConnection } from './holder-connection.ts';
+import type { NamespaceStart } from './holder-protocol.ts';
 import { stateFolder } from './state-folder.ts';
 import { wireLines } from './wires.ts';
 
@@ -35,8 +36,8 @@ export class NetnsBackend implements Backend {
 
   /** The hosts of a lab that another driver brought up. `machine` is the virtual machine a host is, or is on. */
   adopt(hosts: readonly { name: string; role: HostRole; machine: string | null }[]): void {
-    this.register(ground, 'internet');
-    for (const { name, role } of hosts) this.register(name, role);
+    this.registerNamespace(ground, 'internet');
+    for (const { name, role } of hosts) this.registerNamespace(name, role);
   }
 
   /** Runs where links between namespaces are made. */
@@ -56,8 +57,8 @@ export class NetnsBackend implements Backend {
   }
 
   protected async createNamespaces(names: readonly string[]): Promise<void> {
-    await this.connection.request('startStation', { host: ground, networkNamespace: null, ownMounts: false });
-    this.register(ground, 'internet');
+    await this.startNamespace({ host: ground, networkNamespace: null, ownMounts: false });
+    this.registerNamespace(ground, 'internet');
     await this.#addNamespaces(names);
   }
 
@@ -65,14 +66,14 @@ export class NetnsBackend implements Backend {
     await Promise.all(
       wanted.map(async ({ name, role }) => {
         const ownMounts = role === 'node' || role === 'control';
-        await this.connection.request('startStation', { host: name, networkNamespace: name, ownMounts });
+        await this.startNamespace({ host: name, networkNamespace: name, ownMounts });
       }),
     );
   }
 
   /** In the order of the topology, whichever station was up first. */
   protected registerAll(wanted: readonly { name: string; role: HostRole }[]): void {
-    for (const { name, role } of wanted) this.register(name, role);
+    for (const { name, role } of wanted) this.registerNamespace(name, role);
   }
 
   async connect(segments: readonly Segment[]): Promise<void> {
@@ -86,8 +87,8 @@ export class NetnsBackend implements Backend {
   async createPod(_node: string, pod: string): Promise<Host> {
     const name = podHostName(pod);
     await this.#addNamespaces([name]);
-    await this.connection.request('startStation', { host: name, networkNamespace: name, ownMounts: false });
-    return this.register(name, 'pod');
+    await this.startNamespace({ host: name, networkNamespace: name, ownMounts: false });
+    return this.registerNamespace(name, 'pod');
   }
 
   async removePod(pod: string): Promise<void> {
@@ -126,6 +127,15 @@ export class NetnsBackend implements Backend {
 
   async #addNamespaces(names: readonly string[]): Promise<void> {
     await this.ground.exec(['ip', '-batch', '-'], { input: names.map((name) => `netns add ${name}\n`).join('') });
+  }
+
+  /** Starts the station of a host that is a namespace; others keep their namespaces elsewhere. */
+  protected async startNamespace(start: NamespaceStart): Promise<void> {
+    await this.connection.request('startStation', start);
+  }
+
+  protected registerNamespace(name: string, role: HostRole): Host {
+    return this.register(name, role);
   }
 
   /** @param commandMs milliseconds a command may take there unless it says otherwise */

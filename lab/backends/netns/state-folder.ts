@@ -5,6 +5,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { hasLastCommand, runLastCommand } from './last-command.ts';
 
 export interface HolderRecord {
   /** The `unshare` process that is the parent of the lab's PID 1, as the host numbers it. */
@@ -53,6 +54,11 @@ export function createStateFolder(name: string): string {
     if (isAlive(folder)) {
       throw new LabExistsError(
         `a lab named "${name}" is already up (${folder}): take it down with \`lab down --name ${name}\` or choose another --name`,
+      );
+    }
+    if (hasLastCommand(folder)) {
+      throw new LabExistsError(
+        `a lab named "${name}" was killed and left machines (${folder}): \`lab gc\` removes them; or choose another --name`,
       );
     }
     rmSync(folder, { recursive: true, force: true });
@@ -122,9 +128,23 @@ export function removeStateFolder(name: string): void {
   rmSync(stateFolder(name), { recursive: true, force: true });
 }
 
-/** Removes the folders of labs whose holder is gone (killed together with its driver). Returns their names. */
-export function sweepDeadLabs(): string[] {
+/**
+ * Removes what labs have left whose holder is gone (killed together with its driver): their folders, and what they made
+ * outside. Returns their names.
+ * @throws Error when something outside cannot be removed; the other labs are swept all the same
+ */
+export async function sweepDeadLabs(): Promise<string[]> {
   const dead = listLabs().filter((lab) => !lab.alive);
-  for (const lab of dead) rmSync(join(labsFolder(), lab.name), { recursive: true, force: true });
+  const failures: Error[] = [];
+  for (const lab of dead) {
+    const folder = join(labsFolder(), lab.name);
+    try {
+      await runLastCommand(folder);
+      rmSync(folder, { recursive: true, force: true });
+    } catch (error) {
+      failures.push(error as Error);
+    }
+  }
+  if (failures.length > 0) throw new Error(failures.map((failure) => failure.message).join('\n'));
   return dead.map((lab) => lab.name);
 }

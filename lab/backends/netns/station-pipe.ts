@@ -25,11 +25,10 @@ const mounts = 'hostname "$0"; mount -t sysfs sysfs /sys 2>/dev/null; mount -t t
 export const namespacePrelude = `${loopback} && ${noFilter}`;
 
 /**
- * The command line that starts a station in its namespaces. A host's mounts are slaves of the lab's: the namespaces of
+ * The command line that starts a station in its namespaces, below /run/netns of where it is run. A host's mounts are slaves of the lab's: the namespaces of
  * pods made later must appear in it, what it mounts itself must not appear elsewhere.
  */
-function stationCommand(start: NamespaceStart, stationProgram: string): string[] {
-  const station = [process.execPath, stationProgram];
+export function stationCommand(start: NamespaceStart, station: readonly string[]): readonly string[] {
   if (start.networkNamespace === null) return station;
   const prelude = start.ownMounts ? `${mounts} && ${namespacePrelude}` : namespacePrelude;
   return [
@@ -41,7 +40,7 @@ function stationCommand(start: NamespaceStart, stationProgram: string): string[]
 
 /** Starts a station as a child process in namespaces of the lab. */
 export function namespaceStation(start: NamespaceStart, stationProgram: string): StationPipe {
-  const [program, ...args] = stationCommand(start, stationProgram) as [string, ...string[]];
+  const [program, ...args] = stationCommand(start, [process.execPath, stationProgram]) as [string, ...string[]];
   const child = spawn(program, args, { stdio: 'pipe', env: { ...process.env, KUPORT_LAB_HOST: start.host } });
   return {
     input: child.stdin,

@@ -3,16 +3,23 @@ import { readFileSync } from 'node:fs';
 import { memoryMiB, overheadMiB } from './qemu.ts';
 
 /** MiB that the kernel could give away now. */
-function availableMiB(): number {
+export function availableMiB(): number {
   const [, kilobytes] = /^MemAvailable:\s+(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8')) ?? [];
   return Math.floor(Number(kilobytes ?? 0) / 1024);
 }
 
-/** @throws Error saying what is needed, what is there and what to do */
-export function checkMemory(machines: readonly string[], available = availableMiB()): void {
-  const needed = machines.length * (memoryMiB + overheadMiB);
+/**
+ * @param each what a machine takes, with its hypervisor
+ * @throws Error saying what is needed, what is there and what to do
+ */
+export function checkMemory(
+  machines: readonly string[],
+  available = availableMiB(),
+  each = memoryMiB + overheadMiB,
+): void {
+  const needed = machines.length * each;
   if (needed <= available) return;
-  const possible = Math.floor(available / (memoryMiB + overheadMiB));
+  const possible = Math.floor(available / each);
   const way =
     possible < 1
       ? 'free some, or use the namespace backend'

@@ -5,31 +5,25 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { type Attachment, type Segment, segmentsOf } from '../../network/segments.ts';
-import { projectRoot } from '../../project.ts';
 import type { Topology } from '../../topology/topology.ts';
-import type { BackendKind, Substance } from '../backend.ts';
-import type { Host, HostRole, Installation } from '../host.ts';
+import type { BackendKind } from '../backend.ts';
+import type { HostRole } from '../host.ts';
+import { machineMac } from '../machines/mac.ts';
+import { MachineBackend, machineInstallation, machineStationCommand } from '../machines/machine-backend.ts';
+import type { MachineObserver } from '../machines/observer.ts';
+import { packPrograms } from '../machines/programs.ts';
+import type { ShellAccess } from '../machines/shell-access.ts';
 import type { HolderConnection } from '../netns/holder-connection.ts';
-import { NetnsBackend, podHostName } from '../netns/netns-backend.ts';
 import { socketPathLimit } from '../netns/state-folder.ts';
 import { namespacePrelude } from '../netns/station-pipe.ts';
 import { gatewayDevice } from '../netns/wires.ts';
 import type { AcceleratorChoice } from './accelerator.ts';
-import { enterMachine, keyLink } from './enter-machine.ts';
 import type { MachineImage } from './image/image.ts';
 import { bootMachine, MachineError, restoreMachine } from './machine.ts';
 import { checkMemory } from './memory.ts';
 import { type MachineOptions, machineFiles } from './qemu.ts';
 import { ensureSavedState, reasonToSave, type SavedState } from './saved-state.ts';
-
-/** Told how each machine comes up. */
-export interface MachineObserver {
-  /** Begins a step; `machine` is a name, or what else takes time. */
-  start(what: string): { reached(milestone: string): void; done(detail: string): void; fail(reason: string): void };
-  line(text: string): void;
-}
 
 export interface VmOptions {
   topology: Topology;
@@ -42,49 +36,25 @@ export interface VmOptions {
   observer: MachineObserver;
 }
 
-/**
- * Where the project's programs lie on a machine. Without just-in-time compilation: under emulation, code that is made while
- * a program runs must be translated each time it changes. An agent then starts in two thirds of the time and uses half the
- * processor for a change (measured: 20 s and 29 s instead of 34 s and 69 s with two machines and a busy host).
- */
-const installation: Installation = { node: ['node', '--jitless', '--no-expose-wasm'], root: '/opt/kuport' };
-
-/** Milliseconds for a command on a machine: what takes 10 ms in a namespace took up to 3 s while five machines booted. */
-const commandMs = 60_000;
-
-const stationCommand = `exec ${installation.node.join(' ')} ${installation.root}/dist/station.js`;
-
 /** Milliseconds for the first ssh connection: 0.5 s alone, 6 s when five machines are asked at once on two cores. */
 const sshMs = 60_000;
+
+/** Name of the link to the private key in a lab's folder. */
+const keyLink = 'machine-key';
 
 /** Hosts of a topology that can be machines. */
 export function possibleMachines(topology: Topology): string[] {
   return [topology.control, ...topology.nodes].map((each) => each.name);
 }
 
-export class VmBackend extends NetnsBackend {
+export class VmBackend extends MachineBackend {
   override readonly kind: BackendKind = 'vm';
-  /** Host -> the machine it is or is on. */
-  readonly #machineOf = new Map<string, string>();
   readonly #options: VmOptions | null;
 
   /** @param options null for a lab that another driver brought up */
   constructor(lab: string, connection: HolderConnection, options: VmOptions | null) {
     super(lab, connection);
     this.#options = options;
-  }
-
-  override adopt(hosts: readonly { name: string; role: HostRole; machine: string | null }[]): void {
-    super.adopt(hosts.filter((host) => host.machine === null));
-    for (const { name, role, machine } of hosts) {
-      if (machine === null) continue;
-      this.#machineOf.set(name, machine);
-      this.register(name, role, installation, commandMs);
-    }
-  }
-
-  override substanceOf(host: string): Substance {
-    return this.#machineOf.has(host) ? 'machine' : 'namespace';
   }
 
   override async createHosts(wanted: readonly { name: string; role: HostRole }[]): Promise<void> {
@@ -104,8 +74,7 @@ export class VmBackend extends NetnsBackend {
     ]);
     rmSync(programs);
     for (const { name, role } of wanted) {
-      if (machines.includes(name)) this.#machineOf.set(name, name);
-      if (machines.includes(name)) this.register(name, role, installation, commandMs);
+      if (machines.includes(name)) this.registerOnMachine(name, role, name);
       else this.register(name, role);
     }
   }
@@ -160,7 +129,7 @@ export class VmBackend extends NetnsBackend {
       });
       reached('ssh');
       await this.#provision(name, end, programs);
-      await this.connection.request('startStation', { host: name, machine: name, command: stationCommand });
+      await this.connection.request('startStation', { host: name, machine: name, command: machineStationCommand });
       step.done([...times, `station ${seconds()}`].join(', '));
     } catch (error) {
       step.fail((error as Error).message.split('\n')[0] ?? '');
@@ -179,8 +148,8 @@ export class VmBackend extends NetnsBackend {
       `ip link set eth0 address ${machineMac(end.address, name)}`,
       ...(end.device === 'eth0' ? [] : [`ip link set eth0 name ${end.device}`]),
       namespacePrelude,
-      `mkdir -p ${installation.root} /run/wireguard /run/netns /run/lab`,
-      `gzip -dc | tar -x -C ${installation.root}`,
+      `mkdir -p ${machineInstallation.root} /run/wireguard /run/netns /run/lab`,
+      `gzip -dc | tar -x -C ${machineInstallation.root}`,
       // A machine that starts from a saved state has not printed anything yet.
       `echo "lab: ${name} is set up" > /dev/console`,
     ];
@@ -192,43 +161,8 @@ export class VmBackend extends NetnsBackend {
     if (code !== 0) throw new MachineError(`machine ${name}: its set-up exited ${code}: ${stderr.trim()}`);
   }
 
-  override async createPod(node: string, pod: string): Promise<Host> {
-    const machine = this.#machineOf.get(node);
-    if (machine === undefined) return super.createPod(node, pod);
-    const name = podHostName(pod);
-    await this.connection.request('startStation', {
-      host: name,
-      machine,
-      command: `ip netns add ${name} && exec ip netns exec ${name} sh -c '${namespacePrelude} && ${stationCommand}'`,
-    });
-    this.#machineOf.set(name, machine);
-    return this.register(name, 'pod', installation, commandMs);
-  }
-
-  override async removePod(pod: string): Promise<void> {
-    const name = podHostName(pod);
-    const machine = this.#machineOf.get(name);
-    if (machine === undefined) return super.removePod(pod);
-    await this.connection.request('stopStation', { host: name });
-    this.forget(name);
-    this.#machineOf.delete(name);
-    await this.host(machine).exec(['ip', 'netns', 'del', name]);
-  }
-
-  override async shareSocket(host: string, name: string): Promise<{ there: string; here: string }> {
-    const machine = this.#machineOf.get(host);
-    if (machine === undefined) return super.shareSocket(host, name);
-    const there = `/run/lab/${name}`;
-    const here = join(this.folder, name);
-    await this.connection.request('shareSocket', { machine, remotePath: there, localPath: here });
-    return { there, here };
-  }
-
-  override async enter(host: string, argv: readonly string[]): Promise<number> {
-    const machine = this.#machineOf.get(host);
-    if (machine === undefined) return super.enter(host, argv);
-    const inside = machine === host ? argv : ['ip', 'netns', 'exec', host, ...argv];
-    return enterMachine({ machine, host, folder: this.folder, argv: inside });
+  protected override shellAccess(machine: string): ShellAccess {
+    return { target: { socketPath: machineFiles(this.folder, machine).shell }, privateKey: join(this.folder, keyLink) };
   }
 
   #checkPaths(machines: readonly string[]): void {
@@ -247,21 +181,4 @@ function wireOf(segments: readonly Segment[], host: string): { segment: Segment;
     if (end !== undefined) return { segment, end };
   }
   throw new Error(`${host} is on no wire of the topology`);
-}
-
-/** A local MAC address from the host's name and address: two machines on one wire must differ. */
-function machineMac(address: string, name: string): string {
-  const bytes = address.split('.').map(Number);
-  const letters = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) & 0xff, 0);
-  return ['02', letters, ...bytes]
-    .map((each) => (typeof each === 'string' ? each : each.toString(16).padStart(2, '0')))
-    .join(':');
-}
-
-/** What runs on machines, as one file. @returns its path */
-async function packPrograms(folder: string): Promise<string> {
-  const file = join(folder, 'programs.tar.gz');
-  const programs = ['agent', 'station', 'apiserver'].map((name) => `dist/${name}.js`);
-  await execa('tar', ['-c', '-f', file, '-I', 'gzip -1', '-C', projectRoot, 'package.json', 'crds', ...programs]);
-  return file;
 }

@@ -10,7 +10,7 @@ import { type GuestNode, guestNode } from './guest-node.ts';
 /** User space is that of Debian stable, whichever kernel it runs on: its nft and ip are newer than the lab host's need be. */
 const suite = 'trixie';
 
-const packages = [
+export const packages = [
   'busybox-static',
   'conntrack',
   'ethtool',

@@ -1,30 +1,21 @@
 /** `lab exec` and `lab shell` on a machine: an ssh connection of its own, beside the one the lab lives on. */
-import { join } from 'node:path';
 import { loadSsh } from '../ssh/load.ts';
-import { machineFiles } from './qemu.ts';
+import type { ShellAccess } from './shell-access.ts';
+import { quote } from './shell-words.ts';
 
 export interface Entry {
   machine: string;
   /** Name shown in a shell's prompt. */
   host: string;
-  /** The lab's folder. */
-  folder: string;
+  access: ShellAccess;
   argv: readonly string[];
 }
 
-/** Name of the link to the private key in a lab's folder. */
-export const keyLink = 'machine-key';
-
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
 /** @returns the command's exit status */
-export async function enterMachine({ machine, host, folder, argv }: Entry): Promise<number> {
+export async function enterMachine({ machine, host, access, argv }: Entry): Promise<number> {
   const { SshConnection } = await loadSsh();
   const connection = await SshConnection.open({
-    ...{ machine, target: { socketPath: machineFiles(folder, machine).shell }, username: 'root', timeoutMs: 30_000 },
-    privateKey: join(folder, keyLink),
+    ...{ machine, username: 'root', timeoutMs: 30_000, ...access },
   });
   const command = `export PS1=${quote(`${host}:\\w# `)}; exec ${argv.map(quote).join(' ')}`;
   const { stdin, stdout, stderr } = process;
