@@ -3,16 +3,17 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ClusterError } from './client.ts';
-import { fixtures, gate, gateVersion, startTestServer, type TestServer } from './fixtures/server.ts';
-import type { KubeObject } from './object.ts';
+import { ClusterError } from '../client.ts';
+import { fixtures, gate, gateVersion } from '../fixtures/server.ts';
+import type { KubeObject } from '../object.ts';
+import { type ContractServer, startContractServer } from './server.ts';
 
-let lab: TestServer;
+let lab: ContractServer;
 let next = 0;
 const freshName = (): string => `gate-${next++}`;
 
 beforeAll(async () => {
-  lab = await startTestServer();
+  lab = await startContractServer();
 });
 afterAll(() => lab.close());
 
