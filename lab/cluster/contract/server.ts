@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -119,7 +119,10 @@ async function startKubernetes(crdFolders: string[]): Promise<ContractServer> {
       const lines = readFileSync(join(folder, `${name}.log`), 'utf8')
         .trim()
         .split('\n');
-      return `end of the log of ${name}:\n${lines.slice(-8).join('\n')}`;
+      return `end of the log of ${name}:\n${lines
+        .filter((line) => !/^I\d{4} /.test(line))
+        .slice(-5)
+        .join('\n')}`;
     });
     await close();
     throw new Error(`${(error as Error).message}\n${logs.join('\n')}`, { cause: error });
@@ -127,7 +130,6 @@ async function startKubernetes(crdFolders: string[]): Promise<ContractServer> {
 }
 
 async function applyDefinitions(client: ClusterClient, folder: string): Promise<void> {
-  const { readdirSync } = await import('node:fs');
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.yaml'))) {
     for (const { object } of readManifests(join(folder, file))) {
       await client.apply(object);
