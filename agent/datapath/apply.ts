@@ -7,12 +7,18 @@ import type { Change } from './change.ts';
 import { run } from './command.ts';
 
 /**
+ * Where the network's settings are written. A container runtime mounts /proc/sys read-only and refuses mounts inside
+ * /proc, so a pod has the host's in another place.
+ */
+const settingsFolder = process.env.KUPORT_PROC_SYS_NET ?? '/proc/sys/net';
+
+/**
  * Requests arrive on a link from the client's address, whose route leads elsewhere: strict reverse path filtering, the
  * default of kind images and RHEL, drops them. The effective value is the larger of the device's and all's, so loose on
  * the device alone is enough.
  */
 async function loosenReversePath(device: string): Promise<void> {
-  const path = `/proc/sys/net/ipv4/conf/${device}/rp_filter`;
+  const path = `${settingsFolder}/ipv4/conf/${device}/rp_filter`;
   try {
     await writeFile(path, '2');
   } catch (error) {

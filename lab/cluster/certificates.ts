@@ -66,3 +66,14 @@ export async function makeServerCertificates(names: readonly string[]): Promise<
     serverKeyPem: await keyPem(serverKeys),
   };
 }
+
+/** A key pair for signing the tokens of service accounts. */
+export async function makeSigningKey(): Promise<{ privatePem: string; publicPem: string }> {
+  const pair = await crypto.subtle.generateKey(keys, true, ['sign', 'verify']);
+  const der = Buffer.from(await crypto.subtle.exportKey('spki', pair.publicKey));
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return {
+    privatePem: await keyPem(pair),
+    publicPem: ['-----BEGIN PUBLIC KEY-----', ...lines, '-----END PUBLIC KEY-----', ''].join('\n'),
+  };
+}

@@ -3,16 +3,17 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ClusterError } from './client.ts';
-import { fixtures, gate, gateVersion, startTestServer, type TestServer } from './fixtures/server.ts';
-import type { KubeObject } from './object.ts';
+import { ClusterError } from '../client.ts';
+import { fixtures, gate, gateVersion } from '../fixtures/server.ts';
+import type { KubeObject } from '../object.ts';
+import { type ContractServer, startContractServer } from './server.ts';
 
-let lab: TestServer;
+let lab: ContractServer;
 let next = 0;
 const freshName = (): string => `gate-${next++}`;
 
 beforeAll(async () => {
-  lab = await startTestServer();
+  lab = await startContractServer();
 });
 afterAll(() => lab.close());
 
@@ -83,7 +84,7 @@ describe('schema', () => {
 describe('rules', () => {
   it('takes the message from an expression and the field from fieldPath', async () => {
     const error = await refusal(lab.client.create(gate(freshName(), { port: 80, endPort: 70 })));
-    expect(error.message).toContain('spec.endPort: Invalid value: "object": endPort 70 lies before port 80');
+    expect(error.message).toContain('spec.endPort: Invalid value: "object": endPort lies before port in class front');
   });
 
   it('runs rules about the old value on updates only, also for a field that comes or goes', async () => {

@@ -1,12 +1,13 @@
 /** Creating, changing and deleting: conflicts, names, finalizers, owners, namespaces, the built-in kinds. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ClusterError } from './client.ts';
-import { gate, gateVersion, startTestServer, type TestServer } from './fixtures/server.ts';
-import type { KubeObject } from './object.ts';
+import { ClusterError } from '../client.ts';
+import { gate, gateVersion } from '../fixtures/server.ts';
+import type { KubeObject } from '../object.ts';
+import { type ContractServer, startContractServer } from './server.ts';
 
-let lab: TestServer;
+let lab: ContractServer;
 beforeAll(async () => {
-  lab = await startTestServer();
+  lab = await startContractServer();
 });
 afterAll(() => lab.close());
 
