@@ -31,6 +31,14 @@ export interface CommandEnd {
   stderr: string;
 }
 
+/**
+ * Twice in 3,000 commands an answer of an emulated machine stayed in its serial port until the next message came, a minute
+ * later (measured with QEMU 7.2): this is the next message. Milliseconds.
+ */
+const keepaliveMs = 2000;
+/** A machine that is only slow must not be given up here: the waits of those who ask it are for that. */
+const keepalivesUnanswered = 60;
+
 export class SshConnection {
   /** Settles when the connection is gone, with the reason. */
   readonly closed: Promise<Error>;
@@ -70,7 +78,8 @@ export class SshConnection {
       username,
       privateKey: readFileSync(privateKey),
       readyTimeout: timeoutMs,
-      keepaliveInterval: 0,
+      keepaliveInterval: keepaliveMs,
+      keepaliveCountMax: keepalivesUnanswered,
       algorithms,
     };
     if ('socketPath' in target) {
