@@ -58,6 +58,15 @@ export function mostPerSecond(requests: readonly AgentRequest[]): number {
   );
 }
 
+/**
+ * Requests for all objects of a kind. A collection is what is watched too: a single object is read as well, after a
+ * conflict with another writer.
+ */
+export function lists(requests: readonly AgentRequest[]): AgentRequest[] {
+  const collections = new Set(requests.filter(({ isWatch }) => isWatch).map(({ path }) => path));
+  return requests.filter(({ method, path, isWatch }) => method === 'GET' && !isWatch && collections.has(path));
+}
+
 /** The shortest time between two requests for the same, in milliseconds; null when nothing was asked for twice. */
 export function shortestGap(requests: readonly AgentRequest[]): number | null {
   const last = new Map<string, number>();

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scenario } from '../../lab/scenario/scenario.ts';
-import { AgentRequests, mostPerSecond, watchedKinds } from '../api-requests.ts';
+import { AgentRequests, lists, mostPerSecond, watchedKinds } from '../api-requests.ts';
 import { endWatches, involved, involvedUsers, mapAlso, reached, steadyDelivery } from '../api-trouble.ts';
 import { echoPort } from '../echo-pod.ts';
 
@@ -42,8 +42,21 @@ export default scenario({
     // By the longest wait that the attempts have come to.
     await reached(t, echoPort + 1, pod, 15_000);
     for (const [index, node] of involved.entries()) {
-      const lists = ((await counts[index]?.list()) ?? []).filter(({ method, isWatch }) => method === 'GET' && !isWatch);
-      t.record.same('assertion', `${node}: lists, since the server still knew where the watches were`, 0, lists.length);
+      const requests = (await counts[index]?.list()) ?? [];
+      t.record.check(
+        'positive control',
+        `${node}: watches taken up again`,
+        `at least ${watchedKinds}`,
+        requests.filter(({ isWatch }) => isWatch).length,
+        requests.filter(({ isWatch }) => isWatch).length >= watchedKinds,
+      );
+      const listed = lists(requests).map(({ path }) => path);
+      t.record.same(
+        'assertion',
+        `${node}: lists, since the server still knew where the watches were`,
+        '',
+        listed.join(', '),
+      );
     }
     await undisturbed();
   },
