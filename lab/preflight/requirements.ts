@@ -41,7 +41,9 @@ export const machineRequirements: readonly Requirement[] = [
   { program: 'lz4', debianPackage: 'lz4', purpose: 'unpacking kernels' },
 ];
 
-/** Needed by the tests only: the API is also tried with the client that everyone uses. */
+/** Needed by the tests only: the API is also tried with the client that everyone uses, and the Vagrantfile with Vagrant. */
 export const testRequirements: readonly Requirement[] = [
   { program: 'kubectl', debianPackage: 'kubernetes-client', purpose: "tests of the lab's Kubernetes API" },
+  // Brings Vagrant itself as well.
+  { program: 'vagrant', debianPackage: 'vagrant-libvirt', purpose: 'checking the Vagrantfile' },
 ];

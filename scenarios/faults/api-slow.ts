@@ -1,5 +1,5 @@
 import { scenario } from '../../lab/scenario/scenario.ts';
-import { AgentRequests, watchedKinds } from '../api-requests.ts';
+import { AgentRequests, lists, watchedKinds } from '../api-requests.ts';
 import { endWatches, involved, involvedUsers, mapAlso, reached, steadyDelivery } from '../api-trouble.ts';
 import { echoPort } from '../echo-pod.ts';
 
@@ -30,11 +30,10 @@ export default scenario({
     await t.conditionOf('slow', 'Programmed', 'True');
     for (const [index, node] of involved.entries()) {
       const requests = (await counts[index]?.list()) ?? [];
-      const [reads, writes] = [
-        requests.filter(({ method }) => method === 'GET'),
-        requests.filter(({ method }) => method !== 'GET'),
-      ];
-      t.record.same('assertion', `${node}: lists and watches`, watchedKinds, reads.length);
+      const watches = requests.filter(({ isWatch }) => isWatch);
+      const writes = requests.filter(({ method }) => method !== 'GET');
+      t.record.same('assertion', `${node}: watches`, watchedKinds, watches.length);
+      t.record.same('assertion', `${node}: lists`, 0, lists(requests).length);
       t.record.check('assertion', `${node}: writes`, 'at most 4', writes.length, writes.length <= 4);
       await faults[index]?.lift();
     }
