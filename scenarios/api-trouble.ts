@@ -1,7 +1,9 @@
 /** What every scenario of API trouble begins and ends with: a mapping with a steady flow, which must not notice. */
 import { agentUser } from '../lab/control-plane.ts';
 import type { ScenarioContext } from '../lab/scenario/context.ts';
+import { waitFor } from '../lab/wait.ts';
 import type { Pod } from '../lab/workload/workload.ts';
+import { watchedKinds } from './api-requests.ts';
 import { echoDelivers, echoPorts, edge, mapEcho, target } from './echo-pod.ts';
 
 /** The accepting node and the pod's. */
@@ -19,8 +21,31 @@ export interface Delivery {
   undisturbed(): Promise<void>;
 }
 
-/** A pod on worker-b, accepted on edge-a, and a client that does not stop asking. */
+/** Longer than the longest wait between attempts that a scenario before this one can have left. Milliseconds, in namespaces. */
+const calmWithinMs = 20_000;
+
+/** An agent takes a watch for broken that ends sooner after its beginning. Milliseconds. */
+const watchAgeMs = 1000;
+
+/** Waits until every agent concerned watches all it needs: some may still wait after the trouble of the scenario before. */
+async function calm(t: ScenarioContext): Promise<void> {
+  await waitFor(
+    `${watchedKinds} watches of each agent of ${involved.join(' and ')}`,
+    async () => {
+      const { watches } = (await t.lab.cluster.call('GET', '/lab/watches')) as {
+        watches: { user: string; milliseconds: number }[];
+      };
+      const settled = (user: string): number =>
+        watches.filter((watch) => watch.user === user && watch.milliseconds > watchAgeMs).length;
+      return involvedUsers.every((user) => settled(user) >= watchedKinds) ? true : undefined;
+    },
+    { timeoutMs: t.pace.time(calmWithinMs), intervalMs: 100 },
+  );
+}
+
+/** A pod on worker-b, accepted on edge-a, agents at rest, and a client that does not stop asking. */
 export async function steadyDelivery(t: ScenarioContext): Promise<Delivery> {
+  await calm(t);
   const pod = await t.pod({ node: 'worker-b', ports: echoPorts });
   await mapEcho(t);
   await echoDelivers(t, pod);

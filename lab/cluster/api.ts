@@ -37,7 +37,7 @@ export class Api {
   readonly registry = new Registry();
   readonly #deletion: Deletion;
   readonly #lister: Lister;
-  readonly #watches = new Set<Watch>();
+  readonly #watches = new Map<Watch, { user: string; path: string; startedAt: number }>();
   readonly #bookmarkMilliseconds: number;
 
   constructor(options: ApiOptions = {}) {
@@ -72,9 +72,17 @@ export class Api {
 
   /** Ends every open watch cleanly, as a restart or a time-out does. Returns how many there were. */
   endWatches(): number {
-    const open = [...this.#watches];
+    const open = [...this.#watches.keys()];
     for (const watch of open) watch.end();
     return open.length;
+  }
+
+  /** Who watches what, and for how long already in milliseconds. */
+  openWatches(): { user: string; path: string; milliseconds: number }[] {
+    return [...this.#watches.values()].map(({ user, path, startedAt }) => ({
+      ...{ user, path },
+      milliseconds: performance.now() - startedAt,
+    }));
   }
 
   /** The reply, or undefined where a watch has taken over the response. Throws ApiError. */
@@ -133,7 +141,7 @@ export class Api {
       table: asksForTable(request.accept) ? includeObject(request) : undefined,
     };
     const watch = new Watch(this.store, target.resource, options, response);
-    this.#watches.add(watch);
+    this.#watches.set(watch, { user: request.user.name, path: request.path, startedAt: performance.now() });
     response.on('close', () => this.#watches.delete(watch));
     watch.start();
     return undefined;

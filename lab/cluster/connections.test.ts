@@ -175,7 +175,11 @@ describe('faults', () => {
     await lab.client.create(gate('seen'));
     expect((await first).value).toMatchObject({ type: 'ADDED' });
     const second = watch.next();
+    expect(await lab.client.call('GET', '/lab/watches')).toEqual({
+      watches: [{ user: expect.any(String), path: expect.stringMatching(/gates$/), milliseconds: expect.any(Number) }],
+    });
     expect(await lab.client.call('POST', '/lab/end-watches')).toEqual({ ended: 1 });
+    expect(await lab.client.call('GET', '/lab/watches')).toEqual({ watches: [] });
     expect((await second).done).toBe(true);
   });
 });

@@ -6,7 +6,8 @@ import { methodNotAllowed } from './status.ts';
 
 /**
  * POST /lab/faults sets one (see faults.ts) and answers its number; GET lists them with their hits; DELETE lifts all,
- * DELETE /lab/faults/N one. POST /lab/compact forgets past versions. POST /lab/end-watches closes every watch.
+ * DELETE /lab/faults/N one. POST /lab/compact forgets past versions. POST /lab/end-watches closes every watch, GET /lab/watches
+ * lists those that are open.
  * Undefined for any other path.
  */
 export function answerControl(api: Api, faults: Faults, request: ApiRequest): Reply | undefined {
@@ -23,6 +24,8 @@ export function answerControl(api: Api, faults: Faults, request: ApiRequest): Re
     case 'POST compact':
       api.compact();
       return { code: 200, body: { oldestVersion: api.store.version } };
+    case 'GET watches':
+      return { code: 200, body: { watches: api.openWatches() } };
     case 'POST end-watches':
       return { code: 200, body: { ended: api.endWatches() } };
     default:
